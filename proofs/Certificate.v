@@ -56,6 +56,8 @@ Inductive unary_rule :=
   | LinearMap (operator_norm : Q)
   | Clip (radius : Q)
   | Lattice (distance : Q) (dimension : positive) (u w : Q)
+  | LatticeL1 (distance : Q) (dimension : positive) (u : Q)
+  | ComputedL1 (rows : positive) (u : Q) (by_operations : operations)
   | Computed (rows : positive) (u w : Q) (by_operations : operations).
 
 Inductive binary_rule :=
@@ -312,6 +314,11 @@ Inductive derives : derivation -> forall V : Space, (list X -> V) -> Prop :=
       derives d V q ->
       (forall l, norm (sub (q' l) (q l)) <= Q2R distance * sqrt (IZR (Zpos dimension))) ->
       derives (Unary (Lattice distance dimension u w) squared d) V q'
+  (** The same in l1. *)
+  | derives_lattice_l1 distance dimension u squared d (V : Space) (q q' : list X -> V) :
+      derives d V q ->
+      (forall l, norm (sub (q' l) (q l)) <= Q2R distance * IZR (Zpos dimension)) ->
+      derives (Unary (LatticeL1 distance dimension u) squared d) V q'
   (** Computed in doubles, a block of [rows] rows, each by the operations [t]: no further off than
       all of its rows. *)
   | derives_computed rows u w t squared d (V : Space) (q q' : list X -> V) width row held :
@@ -322,6 +329,14 @@ Inductive derives : derivation -> forall V : Space, (list X -> V) -> Prop :=
                       row_norm width (@sub (euclidean width) (held k l) (row k l))
                       * row_norm width (@sub (euclidean width) (held k l) (row k l)))) ->
       derives (Unary (Computed rows u w t) squared d) V q'
+  (** The same in l1. *)
+  | derives_computed_l1 rows u t squared d (V : Space) (q q' : list X -> V) width row held :
+      derives d V q ->
+      (forall k, (k < Pos.to_nat rows)%nat -> computes t width (row k) (held k)) ->
+      (forall l, norm (sub (q' l) (q l))
+                 <= total (seq 0 (Pos.to_nat rows)) (fun k =>
+                      total (seq 0 width) (fun i => Rabs (held k l i - row k l i)))) ->
+      derives (Unary (ComputedL1 rows u t) squared d) V q'
   | derives_sum u v squared d e (V : Space) (q q' : list X -> V) :
       derives d V q -> derives e V q' ->
       derives (Binary (Sum u v) squared d e) V (fun l => add (q l) (q' l))

@@ -145,6 +145,13 @@ Definition leaf_square (r : relation) (rule : leaf_rule) : option Q :=
                   + 2 * tolerance / modulus in s * s)
   end.
 
+(** Operations that hold a row as it is. *)
+Definition exact (t : operations) : bool :=
+  match t with
+  | RoundLeaf (FloatExact _ | FloatCount _ _ | FloatGrid _ _ _) _ _ => true
+  | _ => false
+  end.
+
 Definition unary_square (rule : unary_rule) (s : Q) : option Q :=
   match rule with
   | Scaled factor => Some (factor * factor * s)
@@ -155,6 +162,13 @@ Definition unary_square (rule : unary_rule) (s : Q) : option Q :=
       guard (Qle_bool 0 distance && Qle_bool 0 u && Qle_bool 0 w && Qle_bool s (u * u)
              && Qle_bool ((2 * distance) * (2 * distance) * integer dimension) (w * w))
         ((u + w) * (u + w))
+  | LatticeL1 distance dimension u =>
+      guard (Qle_bool 0 distance && Qle_bool 0 u && Qle_bool s (u * u))
+        ((u + 2 * distance * integer dimension) * (u + 2 * distance * integer dimension))
+  | ComputedL1 rows u t =>
+      guard (exact t && (match computed_width t with Some _ => true | None => false end)
+             && Qle_bool 0 (error_of t) && Qle_bool 0 u && Qle_bool s (u * u))
+        ((u + 2 * error_of t * integer rows) * (u + 2 * error_of t * integer rows))
   | Computed rows u w t =>
       guard (match computed_width t with Some _ => true | None => false end
              && Qle_bool 0 (error_of t) && Qle_bool 0 u && Qle_bool 0 w && Qle_bool s (u * u)
@@ -205,7 +219,7 @@ Definition relation_eqb (r s : relation) : bool :=
 Fixpoint sums (d : derivation) : bool :=
   match d with
   | Leaf (Declared _) _ | Leaf HistogramL1 _ => true
-  | Unary (Scaled _) _ p => sums p
+  | Unary (Scaled _) _ p | Unary (LatticeL1 _ _ _) _ p | Unary (ComputedL1 _ _ _) _ p => sums p
   | Binary (Sum _ _) _ p q => sums p && sums q
   | _ => false
   end.

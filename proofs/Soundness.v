@@ -87,6 +87,10 @@ Proof.
       assert (0 <= Rmin (Q2R s') (Q2R (2 * radius * (2 * radius)))) by (apply Rmin_glb; assumption).
       lra.
     + apply guard_some in E as [_ <-]; pose proof (square_nonneg (u + w)); lra.
+    + apply guard_some in E as [_ <-].
+      pose proof (square_nonneg (u + 2 * distance * integer dimension)); lra.
+    + apply guard_some in E as [_ <-].
+      pose proof (square_nonneg (u + 2 * error_of by_operations * integer rows)); lra.
     + apply guard_some in E as [_ <-]; pose proof (square_nonneg (u + w)); lra.
   - destruct (derived r d) as [s1|]; [|discriminate]; specialize (IH s1 eq_refl).
     destruct (derived r e) as [s2|]; [|discriminate]; specialize (IH' s2 eq_refl).
@@ -134,6 +138,31 @@ Proof.
       rewrite !Q2R_mult, Q2R_integer_positive, Q2R_number in Ws; exact Ws.
     + rewrite sqrt_mult_alt by (apply Rmult_le_pos; lra); rewrite sqrt_square by lra; ring.
 Qed.
+
+(** Off by at most [distance] in each of [dimension] coordinates, in any norm up to l1. *)
+Lemma sensitivity_off_l1 {V : Space} (q q' : list X -> V) s distance dimension u squared :
+  0 <= Q2R s -> sensitivity (neighbours null r) q (sqrt (Q2R s)) ->
+  (forall l, norm (sub (q' l) (q l)) <= Q2R distance * IZR (Zpos dimension)) ->
+  0 <= Q2R distance -> 0 <= Q2R u -> Q2R s <= Q2R (u * u) ->
+  Q2R ((u + 2 * distance * integer dimension) * (u + 2 * distance * integer dimension))
+    <= Q2R squared ->
+  0 <= Q2R squared /\ sensitivity (neighbours null r) q' (sqrt (Q2R squared)).
+Proof.
+  intros P S Near Gd Gu Us Le; rewrite Q2R_mult in Us; pose proof (Pos_real dimension) as Pd.
+  assert (Off : 0 <= Q2R distance * IZR (Zpos dimension)) by (apply Rmult_le_pos; lra).
+  rewrite Q2R_mult, Q2R_plus, !Q2R_mult, Q2R_integer_positive, Q2R_number in Le.
+  set (w := Q2R distance * IZR (Zpos dimension)) in *.
+  replace (2 * Q2R distance * IZR (Zpos dimension)) with (2 * w) in Le by (unfold w; ring).
+  split; [pose proof (Rle_0_sqr (Q2R u + 2 * w)); unfold Rsqr in *; lra|].
+  apply sensitivity_root with (Q2R u + 2 * w); [|exact Le].
+  apply sensitivity_weaken with (sqrt (Q2R s) + 2 * w).
+  - apply sensitivity_rounding with q; assumption.
+  - apply Rplus_le_compat_r, root_le; assumption.
+Qed.
+
+Lemma computes_exact {D} t d (f held : D -> nat -> R) :
+  exact t = true -> computes t d f held -> held = f.
+Proof. intros E C; destruct C; try discriminate E; reflexivity. Qed.
 
 Lemma moved_twice_R : Q2R (moved_twice r) = match r with ReplaceOne => 2 | _ => 1 end.
 Proof. destruct r; apply Q2R_number. Qed.
@@ -224,7 +253,9 @@ Proof.
     | bound squared d V W q f H IH Lin Bd
     | radius squared d V q H IH
     | distance dimension u w squared d V q q' H IH Near
+    | distance dimension u squared d V q q' H IH Near
     | rows u w t squared d V q q' width row held H IH Rows Near
+    | rows u t squared d V q q' width row held H IH Rows Near
     | u v squared d e V q q' H IH H' IH'
     | u v squared d e V q q' H IH H' IH'
     | squared d e V W q q' H IH H' IH'
@@ -305,11 +336,25 @@ Proof.
   - destruct (derived r d) as [s'|]; [|discriminate]; destruct (IH s' eq_refl) as [P S].
     apply stated_some in Hs as [-> (least & E & Le)]; cbn in E.
     apply guard_some in E as [G <-]; rewrite !andb_true_iff in G.
+    destruct G as [[Gd Gu] Us]; apply nonnegative_R in Gd, Gu; apply Qle_bool_R in Us.
+    apply (sensitivity_off_l1 q q' s' distance dimension u squared); assumption.
+  - destruct (derived r d) as [s'|]; [|discriminate]; destruct (IH s' eq_refl) as [P S].
+    apply stated_some in Hs as [-> (least & E & Le)]; cbn in E.
+    apply guard_some in E as [G <-]; rewrite !andb_true_iff in G.
     destruct G as [[[[[Gt Ge] Gu] Gw] Us] Ws]; apply nonnegative_R in Ge, Gu, Gw.
     apply Qle_bool_R in Us, Ws.
     destruct (computed_width t) as [w'|] eqn:Ew; [|discriminate].
     apply (sensitivity_off q q' s' (error_of t) rows u w squared); try assumption.
     apply (block_sound (fun l => sub (q' l) (q l)) t rows width row held w'); assumption.
+  - destruct (derived r d) as [s'|]; [|discriminate]; destruct (IH s' eq_refl) as [P S].
+    apply stated_some in Hs as [-> (least & E & Le)]; cbn in E.
+    apply guard_some in E as [G <-]; rewrite !andb_true_iff in G.
+    destruct G as [[[[Gt _] Ge] Gu] Us]; apply nonnegative_R in Ge, Gu; apply Qle_bool_R in Us.
+    apply (sensitivity_off_l1 q q' s' (error_of t) rows u squared); try assumption.
+    intros l; eapply Rle_trans; [apply Near|]; rewrite total_zero.
+    + apply Rmult_le_pos; [exact Ge|left; apply Pos_real].
+    + intros k I; apply in_seq in I; apply total_zero; intros i _.
+      rewrite (computes_exact t width _ _ Gt (Rows k ltac:(lia))), Rminus_diag_eq, Rabs_R0; reflexivity.
   - destruct (derived r d) as [s1|]; [|discriminate]; destruct (IH s1 eq_refl) as [P S].
     destruct (derived r e) as [s2|]; [|discriminate]; destruct (IH' s2 eq_refl) as [P' S'].
     apply stated_some in Hs as [-> (least & E & Le)]; cbn in E.

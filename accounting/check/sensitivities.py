@@ -326,6 +326,7 @@ def _lattice_l1(
     Sens(f̂, (u + 2hd)²)
 
     Source: the triangle inequality.
+    Check: sensitivity_rounding.
     """
     require_whole("a dimension", dimension)
     require_least("u²", u**2, squared)
@@ -360,6 +361,7 @@ def _computed_l1(
     Sens(f̂, (u + 2rP)²)
 
     Source: the triangle inequality.
+    Check: sensitivity_rounding, computes_exact.
     """
     require_whole("a number of rows", rows)
     require_least("u²", u**2, squared)

@@ -49,6 +49,8 @@ _INNER = {
     "linear-map": "Unary (LinearMap {})",
     "clip": "Unary (Clip {})",
     "lattice": "Unary (Lattice {} {} {} {})",
+    "lattice-l1": "Unary (LatticeL1 {} {} {})",
+    "computed-l1": "Unary (ComputedL1 {} {} {})",
     "computed": "Unary (Computed {} {} {} {})",
     "sum": "Binary (Sum {} {})",
     "concatenation": "Binary Concatenation",
@@ -71,8 +73,13 @@ _FLOATS = {
     "float-pair": "RoundBinary FloatPair",
     "float-rows": "RoundBinary FloatRows",
 }
-_IN_L1 = frozenset({"declared", "histogram-l1", "scaled", "sum"})
-"""Rules of sensitivities that the checker in Coq follows in l1."""
+_IN_L1 = frozenset(
+    {
+        *("declared", "histogram-l1", "scaled", "sum", "lattice-l1", "computed-l1"),
+        *("float-exact", "float-count", "float-grid"),
+    }
+)
+"""Rules of sensitivities that the checker in Coq follows in l1; of rounding, exact ones."""
 _COUNTS = ("rows", "dimension", "width", "height", "most", "count", "terms")
 """Parameters that are whole numbers."""
 _CLAIMED = {
@@ -259,7 +266,7 @@ def _derivation(tree: Mapping[str, Any], relation: str) -> str:
         return f"(Leaf ({_LEAVES[rule]} {' '.join(terms)}) {squared})"
     if rule not in _INNER:
         raise BeyondTheorem(f"rule={rule} must be in {sorted([*_LEAVES, *_INNER])}.")
-    if rule == "computed":
+    if rule in ("computed", "computed-l1"):
         terms.append(_operations(premises[1]))
         premises = premises[:1]
     head = _INNER[rule].format(*terms)

@@ -184,6 +184,7 @@ let rec counts step reach a =
     && List.for_all (counts one (over reach (size factor))) a.above
   | "linear-map" -> List.for_all (counts one reach) a.above
   | "sum-of-bounded" -> at_most (List.assoc "bound" a.numbers) reach
+  | "histogram-l1" -> at_most one reach
   | "declared" -> true
   | _ -> false
 
@@ -258,6 +259,8 @@ let shapes = [
   ("linear-map", (1, [ "operator_norm" ]));
   ("clip", (1, [ "radius" ]));
   ("lattice", (1, [ "distance"; "dimension"; "u"; "w" ]));
+  ("lattice-l1", (1, [ "distance"; "dimension"; "u" ]));
+  ("computed-l1", (2, [ "rows"; "u" ]));
   ("computed", (2, [ "rows"; "u"; "w" ]));
   ("concatenation", (2, []));
   ("disjoint", (2, [])) ]
@@ -284,11 +287,15 @@ let rec derivation ?(below = "") depth value : Kernel.derivation * Texts.t =
       match (rule, list premises) with
       | "computed", [ meant; rounding ] when depth = 1 && below = "lattice" ->
         ([ meant ], Some (step 2 rounding))
-      | "computed", _ -> wrong "computed: expected it to be what a lattice is about"
+      | "computed-l1", [ meant; rounding ] when depth = 1 && below = "lattice-l1" ->
+        ([ meant ], Some (step 2 rounding))
+      | ("computed" | "computed-l1"), _ -> wrong "computed: expected it to be what a lattice is about"
       | _, premises -> (premises, None) in
     let premises = List.map (derivation ~below:rule (depth + 1)) meant in
     let follow found =
       let followed = operations found in
+      if rule = "computed-l1" && not (Kernel.exact followed) then
+        unsupported "rounding in l1";
       require_same_operations (step 2 (List.hd meant)) found;
       followed in
     let rounding = Option.map follow rounding in
@@ -317,8 +324,12 @@ and built ?rounding rule squared numbers premises : Kernel.derivation =
   | "clip", [ radius ], [ p ] -> Unary (Clip radius, squared, p)
   | "lattice", [ distance; dimension; u; w ], [ p ] ->
     Unary (Lattice (distance, whole dimension, u, w), squared, p)
+  | "lattice-l1", [ distance; dimension; u ], [ p ] ->
+    Unary (LatticeL1 (distance, whole dimension, u), squared, p)
   | "computed", [ rows; u; w ], [ p ] ->
     Unary (Computed (whole rows, u, w, Option.get rounding), squared, p)
+  | "computed-l1", [ rows; u ], [ p ] ->
+    Unary (ComputedL1 (whole rows, u, Option.get rounding), squared, p)
   | "sum", [ u; v ], [ p; q ] -> Binary (Sum (u, v), squared, p, q)
   | "concatenation", [], [ p; q ] -> Binary (Concatenation, squared, p, q)
   | "disjoint", [], [ p; q ] -> Binary (Disjoint, squared, p, q)
@@ -327,7 +338,8 @@ and built ?rounding rule squared numbers premises : Kernel.derivation =
 (* What is computed is put on a lattice of all its numbers, no finer than that of the noise. *)
 let require_lattice (tree : Kernel.derivation) (noise : Kernel.q) =
   match tree with
-  | Unary (Lattice (distance, dimension, _, _), _, Unary (Computed (rows, _, _, t), _, _)) -> (
+  | Unary (Lattice (distance, dimension, _, _), _, Unary (Computed (rows, _, _, t), _, _))
+  | Unary (LatticeL1 (distance, dimension, _), _, Unary (ComputedL1 (rows, _, t), _, _)) -> (
       match Kernel.computed_width t with
       | Some width ->
         if not (Z.equal dimension (Z.mul rows width)) then wrong "expected another dimension";

@@ -26,12 +26,16 @@ from dpledger.mechanisms import (
     DiscreteLaplaceStep,
     Event,
     GaussianStep,
+    LaplaceNoise,
     LaplaceStep,
     Norm,
+    PlanningCurator,
     RandomisedResponse,
     Repeated,
+    Sensitive,
     declared,
 )
+from dpledger.mechanisms.rounding import exact
 
 needs_checker = pytest.mark.skipif(
     extracted_checker() is None, reason="dpledger-check is not built (make -C proofs checker)"
@@ -40,6 +44,18 @@ COVERED = (
     *("one Gaussian step", "schedule of two parties", "repeated", "group", "computed"),
     *("summed on a grid", "by hand", "answers"),
 )
+
+
+def laplace_releases():
+    """The certificate of two Laplace releases of counts, as a run makes them: on a lattice."""
+    unit = declared(2, "two counts change", adjacency=Adjacency.REPLACE_ONE, norm=Norm.L1)
+    curator = PlanningCurator()
+    for k in (1, 2):
+        counts = Sensitive(
+            unit, exact(Fraction(100), width=3), parties=("only",), dimension=3, value=None
+        )
+        curator.release(counts, mechanism=LaplaceNoise(4.0), round=k, release="counts")
+    return certify(curator.events, delta=0).to_json_bytes()
 
 
 def verdict_of(document):
@@ -171,3 +187,20 @@ def test_without_it_nothing_is_claimed(monkeypatch, tmp_path):
     monkeypatch.setattr("dpledger.accounting.proof.extracted.extracted_checker", lambda: None)
     with pytest.raises(ExtractedMissing, match="make -C proofs checker"):
         run_extracted([tmp_path])
+
+
+@needs_checker
+def test_laplace_releases_on_a_lattice_are_proved_and_no_narrower_lattice(tmp_path):
+    enough = laplace_releases()
+    step = json.loads(enough)["mechanisms"][0]["sensitivity"]["derivation"]
+    assert (step["rule"], step["premises"][0]["rule"]) == ("lattice-l1", "computed-l1")
+    narrow = json.loads(enough)
+    for mechanism in narrow["mechanisms"]:
+        tree = mechanism["sensitivity"]["derivation"]
+        mechanism["sensitivity"]["squared"] = tree["squared"] = "4"  # nothing for the lattice
+    paths = [tmp_path / "enough.json", tmp_path / "narrow.json"]
+    for path, document in zip(paths, (enough, json.dumps(narrow).encode()), strict=True):
+        path.write_bytes(document)
+    proved, refused = run_extracted(paths)
+    assert agrees(proved, check(enough)), proved.line
+    assert refused.word != "proved"

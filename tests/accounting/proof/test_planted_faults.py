@@ -57,10 +57,20 @@ RULES = {
         "(2 * error_of t) * (2 * error_of t)",
         "error_of t * error_of t",
     ),
+    "in l1, a lattice of one neighbour": (
+        "Checker",
+        "((u + 2 * distance * integer dimension) * (u + 2 * distance * integer dimension))",
+        "((u + distance * integer dimension) * (u + distance * integer dimension))",
+    ),
+    "in l1, means taken for exact": (
+        "Checker",
+        "RoundLeaf (FloatExact _ | FloatCount _ _ |",
+        "RoundLeaf (FloatExact _ | FloatMean _ _ _ |",
+    ),
     "operations unchecked": (
         "Checker",
-        "match computed_width t with Some _ => true | None => false end",
-        "true",
+        "guard (match computed_width t with Some _ => true | None => false end",
+        "guard (true",
     ),
     "half of a roundoff": (
         "Checker",

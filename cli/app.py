@@ -63,10 +63,12 @@ class _Commands(click.Group):
         """Return the names of all commands."""
         return sorted(_COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command by its name; None for any other name."""
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        """Return a command by its name; fail for any other, with the nearest."""
         if cmd_name not in _COMMANDS:
-            return None
+            from ..data.hints import among
+
+            ctx.fail(f"command={cmd_name!r} must be {among(cmd_name, sorted(_COMMANDS))}")
         # relative to this package, wherever it is installed
         module = import_module(f".{_COMMANDS[cmd_name]}", __package__)
         # a word of Python's has an underscore behind it

@@ -400,7 +400,9 @@ def test_attacks_fit_the_relation(
 def test_help_and_version_and_unknown_commands(call: Call) -> None:
     assert call("--version").status == 0
     assert "demo" in call("--help").out
-    assert call("nonsense").status == 2
+    unknown = call("epsilom")
+    assert unknown.status == 2
+    assert "nearest: 'epsilon'" in unknown.err
 
 
 def test_a_curve_is_drawn_of_a_training_run_of_any_tool(call: Call, tmp_path: Path) -> None:

@@ -227,6 +227,7 @@ def guarantee(
     adjacency: Adjacency | None = None,
     group: int = 1,
     selection: Selection | None = None,
+    accountant: type[Accountant] | None = None,
 ) -> Guarantee:
     """Return the enclosed guarantee of `events`, whose number and parameters are fixed in advance.
 
@@ -240,6 +241,7 @@ def guarantee(
             replaced together (see `in_groups`).
         selection: where the events are one of several runs, of which the best alone is published:
             the law of their number. Epsilon encloses what the theorem bounds and one run costs.
+        accountant: asked in place of the tightest at delta > 0, without a selection.
 
     Raises:
         InvalidParameter: delta or group out of range; delta = 0 with a selection.
@@ -257,14 +259,15 @@ def guarantee(
         by_party = _by_party(composition, pure_by_party(composition, group=group), group)
         grade, method, theorems = Grade.ENCLOSED, _PURE_METHOD, _pure_theorems(composition)
     else:
-        accountant = (
-            tightest_accountant(composition, group=group)
-            if selection is None
-            else SelectionAccountant(selection).with_composition(composition)
-        )
-        by_party = _by_party(composition, accountant.epsilon_by_party(delta, group=group), group)
-        grade, method = accountant.grade, accountant.method
-        theorems = _theorems(composition, accountant, group)
+        if selection is not None:
+            asked: Accountant = SelectionAccountant(selection).with_composition(composition)
+        elif accountant is not None:
+            asked = accountant.over(composition)
+        else:
+            asked = tightest_accountant(composition, group=group)
+        by_party = _by_party(composition, asked.epsilon_by_party(delta, group=group), group)
+        grade, method = asked.grade, asked.method
+        theorems = _theorems(composition, asked, group)
     if group > 1:
         theorems = (*theorems, _GROUPS)
     if selection is not None:  # of the best run no mu is known

@@ -29,6 +29,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..numbers.work import spend
 from .moments import Moments, log_moments
 from .nodes import EPS, maximal_loss
 from .pairs import DominatingPair
@@ -110,6 +111,7 @@ class Contour:
         tail = 0.0
         demand = placement.demand(counts)
         for pair, n in counts.items():
+            spend(placement.count >> 9)
             kept = placement.count <= _KEPT_NODES
             moments = moments_on(pair, placement, demand) if kept else log_moments(pair, z, demand)
             total, error = total + n * moments.log, error + n * moments.error

@@ -15,6 +15,7 @@ import numpy as np
 from flint import acb, acb_mat, arb
 
 from ..numbers.enclosure import Enclosure, ball_of, precision
+from ..numbers.work import spend
 from .contour import deltas_upper, epsilons_upper
 from .decay_certified import modulus_beyond
 from .moments_certified import moments_on_line, real_moment
@@ -116,6 +117,7 @@ class CertifiedContour:
         demand = placement.demand(counts, _DIGITS)
         steps = sum(counts.values()) * _weight(counts, placement, near) / limits.lost
         for pair, n in counts.items():
+            spend(count >> 3)
             moments = moments_on_line(pair, step, count, demand, steps=steps)
             values = [f * power(m, n) for f, m in zip(values, moments, strict=True)]
             cut_off *= _real_power(modulus_beyond(pair, c, placement.reach), n)

@@ -55,6 +55,9 @@ class _Attempt(NamedTuple):
     limits: Limits
 
 
+_MOST_BALLS = 1 << 18
+"""Nodes of a contour times distinct pairs: a moment in balls at each, some 5 µs, is multiplied."""
+
 _ATTEMPTS = (
     _Attempt(1e-7, Limits(1 << 14, 1 << 20, 1e-7)),
     _Attempt(2e-5, Limits(1 << 17, 1 << 24, 4e-6)),
@@ -77,7 +80,9 @@ def epsilon_by_truncation(counts: Counts, delta: float, found: Enclosure, known:
     about, grade = epsilon_by_moments(kept, log(delta))
     if not 0 < about < inf:
         return found
+    shared = max(_MOST_BALLS // len(kept), 1)
     for attempt in _ATTEMPTS:
+        limits = attempt.limits._replace(nodes=min(attempt.limits.nodes, shared))
         if found.relative_width <= attempt.tolerance or found.upper <= known:
             break
         noise, kappa = _noise(attempt.tolerance * about, order_of(grade), delta)
@@ -90,7 +95,7 @@ def epsilon_by_truncation(counts: Counts, delta: float, found: Enclosure, known:
                 noisy,
                 low,
                 greater=nextafter(float(high.upper()), inf),
-                limits=attempt.limits,
+                limits=limits,
             )
             lower = (ends.lower - arb(kappa)).max(arb(0)).lower()
             # it was drawn and errs by all of δ: more noise, which makes it shorter, mends nothing

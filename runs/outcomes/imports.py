@@ -5,15 +5,19 @@ A file's numbers are read under the relation that the caller states, as no forma
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
-from ...accounting.guarantees import guarantee
+from ...accounting.accountants import RdpAccountant
+from ...accounting.guarantees import Guarantee, guarantee
 from ...accounting.ledger import SqliteLedger
 from ...accounting.numbers.enclosure import shown_up
+from ...accounting.numbers.work import WorkExhausted, limited
+from ...audits.claims.pricing import UNITS_OF_WORK
 from ...audits.outcome import Outcome, grade_rows, guarantee_data, shown
 from ...interop import import_into, read
 from ...mechanisms.adjacency import Adjacency
-from ...mechanisms.events import Mechanism, Repeated
+from ...mechanisms.events import Event, Mechanism, Repeated
 
 
 def import_outcome(
@@ -38,7 +42,7 @@ def import_outcome(
     Raises as `interop.read` and `interop.import_into` do; then nothing is recorded.
     """
     events = read(kind, file, adjacency=adjacency)
-    found = guarantee(events, delta=delta)
+    found = _guaranteed(events, delta)
     recorded = None
     if ledger is not None:
         with SqliteLedger(ledger) as opened:
@@ -65,6 +69,17 @@ def import_outcome(
         ),
         finding=bool(found.unprotected),
     )
+
+
+def _guaranteed(events: list[Event], delta: float) -> Guarantee:
+    """Return the tightest guarantee, or by Rényi divergences where that is too much work.
+
+    A file may list a thousand different steps. Raises `WorkExhausted` where both are too much.
+    """
+    with limited(UNITS_OF_WORK), suppress(WorkExhausted):
+        return guarantee(events, delta=delta)
+    with limited(UNITS_OF_WORK):
+        return guarantee(events, delta=delta, accountant=RdpAccountant)
 
 
 def _times(mechanism: Mechanism) -> int:

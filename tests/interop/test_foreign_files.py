@@ -10,6 +10,7 @@ import pickle
 import struct
 import zipfile
 from collections.abc import Callable
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from dpledger.interop.fields import MalformedImport
 from dpledger.interop.files import read_bytes
 from dpledger.mechanisms import Adjacency, InvalidParameter
 from dpledger.mechanisms.errors import DpledgerError
+from dpledger.runs.outcomes import imports
 
 ADD, ZERO, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE, Adjacency.REPLACE_ONE
 HISTORY = [(1.0, 0.01, 1000), (1.5, 0.01, 500)]
@@ -378,3 +380,18 @@ def test_a_key_of_tuples_of_tuples_is_refused_before_it_is_hashed(
 def test_tuples_of_a_true_checkpoint_are_far_from_the_limit() -> None:
     shapes = {f"layer {k}": (64, (3, 3), tuple(range(8))) for k in range(10_000)}
     assert plain_data_of(pickle.dumps(shapes, protocol=2), "shapes")[0] == shapes
+
+
+def test_what_lists_very_many_steps_is_bounded_by_divergences(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forty different spends of a budget took minutes."""
+    file = tmp_path / "budget.json"
+    file.write_bytes(text({"spent_budget": [[k / 9999, 0] for k in range(1, 31)]}))
+    monkeypatch.setattr(imports, "UNITS_OF_WORK", 3_000)
+    found = imports.import_outcome("diffprivlib", file, adjacency=ZERO).data["guarantee"]
+    pure = sum(k / 9999 for k in range(1, 31))
+    # by zCDP alone, ρ = Σ ε²/2 (Bun, Steinke 2016, Propositions 1.3 and 1.4)
+    rho = sum((k / 9999) ** 2 for k in range(1, 31)) / 2
+    assert "Rényi" in found["method"]
+    assert found["epsilon"].upper_float <= min(pure, rho + 2 * (rho * log(1e5)) ** 0.5) * (1 + 1e-9)

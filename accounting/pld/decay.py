@@ -16,7 +16,7 @@ import scipy  # whose submodules are loaded at their first use
 from .moments import log_moments
 from .nodes import EPS, Floats, Nodes, log_mixture, nodes, nodes_needed, signed_exponent
 from .pairs import DominatingPair, GaussianShift, Order, Sampled
-from .quadrature import WIDEST_SHIFT, Demand, plan_shift
+from .quadrature import Demand, plan_shift
 
 # the walk of `_walked_decay`: |M| may rise by this share of its gap to M(1+c) in one step, and
 # the steps grow with the square of t, from the t on where t / step is twice this number
@@ -84,7 +84,7 @@ def best_shift(pair: Sampled, mu: float, order: float, reach: float) -> tuple[fl
     """
     q = float(pair.rate)
     alpha = signed_exponent(pair, order)
-    line = plan_shift(mu, alpha, q)
+    line, widest = plan_shift(mu, alpha, q)
     u = line.step * np.arange(line.first, line.last + 1, dtype=np.float64)
     log_r, _ = log_mixture(mu * u - mu * mu / 2, 0.0, q)
     share = np.exp(np.minimum(log(q) + mu * u - mu * mu / 2 - log_r, 0.0))
@@ -95,9 +95,7 @@ def best_shift(pair: Sampled, mu: float, order: float, reach: float) -> tuple[fl
     total = float(np.sum(tilted))
     slope = mu * float(tilted @ share) / total
     information = max(1 - alpha * mu * mu * float(tilted @ (share * (1 - share))) / total, 0.05)
-    y = np.minimum(
-        reach * slope / information * np.array([0.5, 0.75, 1.0, 1.5, 2.5]), WIDEST_SHIFT * pi / mu
-    )
+    y = np.minimum(reach * slope / information * np.array([0.5, 0.75, 1.0, 1.5, 2.5]), widest)
     # r(u + iy) = r(u) (1 + p (e^{iμy} - 1))
     turn = 1 + share * np.expm1(1j * mu * y[:, None])
     change = alpha * np.log(np.abs(turn)) - reach * np.angle(turn) + y[:, None] ** 2 / 2

@@ -12,6 +12,7 @@ from .decay import best_shift, exponents, is_walked, parts_of_loss, walk_heights
 from .moments_certified import (
     Rounded,
     mixture,
+    modulus_at,
     nodes_of,
     normal_density,
     power_of_cos,
@@ -65,7 +66,7 @@ def _shifted(pair: Sampled, base: GaussianShift, order: float, reach: float) -> 
     """
     alpha_float = signed_exponent(pair, order)
     _, _, shift = best_shift(pair, sqrt(base.mu_squared), order, reach)
-    line = plan_shift(sqrt(base.mu_squared), alpha_float, float(pair.rate))
+    line, _ = plan_shift(sqrt(base.mu_squared), alpha_float, float(pair.rate))
     mu, q, alpha = ball_of(base.mu_squared).sqrt(), ball_of(pair.rate), arb(alpha_float)
     h, y, big_y, t = arb(line.step), arb(line.height), arb(shift), arb(reach)
     lifted = (big_y * big_y / 2).exp()
@@ -79,14 +80,22 @@ def _shifted(pair: Sampled, base: GaussianShift, order: float, reach: float) -> 
         plain = h * normal_density(u) * (alpha * log_r).exp()
         ends.append(plain)
         total += plain * (alpha * turn.real - t * turn.imag).exp()
-    spread = power_of_cos(alpha, mu * (y + big_y))
     steep_left, steep_right = steepness(h * line.first, h * line.last, alpha, mu, q)
     tails = ends[0] / (h * steep_left).expm1() + ends[-1] / (h * steep_right).expm1()
-    rate = 2 * spread * (y * y / 2).exp() / (2 * arb.pi() * y / h).expm1()
+    growth = modulus_at(alpha, mu * (y + big_y), q)(arb(0))
+    rate = 2 * growth * (y * y / 2).exp() / (2 * arb.pi() * y / h).expm1()
     # E[r^α] itself, by the same rule without the shift
     real = (sum(ends, arb(0)) + tails) / (1 - rate)
     # the tails lie on the line itself, not in the strip around it
-    return real.min(lifted * (total + power_of_cos(alpha, mu * big_y) * tails + rate * real))
+    beyond = power_of_cos(alpha, mu * big_y) * tails
+    if alpha < 0 and mu * big_y < arb.pi() / 2:
+        # |r| >= 1 - q there, and φ falls by itself
+        left, right = h * line.first, h * line.last
+        normal = (
+            normal_density(left) / (-h * left).expm1() + normal_density(right) / (h * right).expm1()
+        )
+        beyond = beyond.min(h * normal * (alpha * (-q).log1p()).exp())
+    return real.min(lifted * (total + beyond + rate * real))
 
 
 def _walked(pair: Sampled, order: float, reach: float) -> arb:

@@ -96,10 +96,10 @@ def power_of_cos(alpha: arb, angle: arb) -> arb:
 def _whole_line(pair: Sampled, base: GaussianShift, line: Line, demand: Demand) -> _Nodes:
     """Return the trapezoidal rule on a line, with what it misses.
 
-    *Discretisation*: 2N / (e^{2πy/h} - 1) with N <= K e^{y²/2 + t μ y} E[r^α] (Trefethen, Weideman
-    2014, Theorem 5.1, and (*) of `quadrature`). E[r^α] itself is what is computed: it is at most
-    (sum + tails) / (1 - rate), rate being that error at t = 0. *Left out*: beyond both ends terms
-    fall by e^{-steepness · h} each.
+    *Discretisation*: 2N / (e^{2πy/h} - 1) (Trefethen, Weideman 2014, Theorem 5.1) with N by (*) or
+    (**) of `quadrature`, a multiple of E[r^α]. This itself is computed: it is at most (sum + tails)
+    / (1 - rate), rate being that error at t = 0. *Left out*: beyond both ends terms fall by
+    e^{-steepness · h} each.
 
     Args:
         pair: a sampled Gaussian shift.
@@ -122,11 +122,35 @@ def _whole_line(pair: Sampled, base: GaussianShift, line: Line, demand: Demand) 
     right = mass[-1] * (c * loss[-1]).exp()
     steep_left, steep_right = steepness(h * line.first, h * line.last, alpha, mu, q)
     tails = left / (h * steep_left).expm1() + right / (h * steep_right).expm1()
-    rate = 2 * power_of_cos(alpha, mu * y) * (y * y / 2).exp() / (2 * arb.pi() * y / h).expm1()
+    growth = modulus_at(alpha, mu * y, q)
+    each = 2 * (y * y / 2).exp() / (2 * arb.pi() * y / h).expm1()
     nodes = _Nodes(mass, loss, lambda t: tails)
     real = sum(nodes.tilted(c), arb(0)) + tails
-    real = real / (1 - rate)
-    return _Nodes(mass, loss, lambda t: tails + rate * real * (t * mu * y).exp())
+    real = real / (1 - each * growth(arb(0)))
+    return _Nodes(mass, loss, lambda t: tails + each * growth(t) * real)
+
+
+def modulus_at(alpha: arb, angle: arb, q: arb) -> Callable[[arb], arb]:
+    """Return t -> the lesser of what (*) and (**) of `quadrature` multiply E[r^α] e^{y²/2} by.
+
+    Args:
+        alpha: the exponent α of r.
+        angle: θ = μy.
+        q: the rate.
+
+    Raises:
+        ArithmeticError: for an angle beyond the zeros of r.
+    """
+    k = power_of_cos(alpha, angle)
+    if alpha >= 0 or not angle < arb.pi() / 2:
+        return lambda t: k * (t * angle).exp()
+    slope, at_rest = angle.tan() / -alpha, alpha * (-q).log1p()
+
+    def lesser(t: arb) -> arb:
+        turn = (t * slope).max(arb(1))
+        return (k * (t * angle).exp()).min((at_rest - alpha * (turn - 1 - turn.log())).exp())
+
+    return lesser
 
 
 def steepness(first: arb, last: arb, alpha: arb, mu: arb, q: arb) -> tuple[arb, arb]:

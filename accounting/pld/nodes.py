@@ -364,9 +364,9 @@ def out_of_reach(pair: DominatingPair, order: float) -> bool:
             mu, q = sqrt(base.mu_squared), float(pair.rate)
             if order * mu <= _LARGEST_CENTRE:
                 return False
-            # r^(-c) <= (1-q)^(-c) holds the integrand near the centre; nodes are 1/(μ√c) apart
+            # r^(-c) <= (1-q)^(-c) holds the integrand near the centre
             left = left_reach(mu, -order, q, _OUT_OF_REACH_DIGITS)
-            return max(left, mu * sqrt(order)) > _LONGEST_REACH
+            return max(left, min(mu * sqrt(order), mu * (order * q / 40 + 1))) > _LONGEST_REACH
         case Sampled(base=GaussianShift() as base) if pair.cut == inf:
             return order * sqrt(base.mu_squared) > _LARGEST_CENTRE
         case Sampled(base=GaussianShift() as base):

@@ -14,9 +14,21 @@ So for w = α + iτ and 0 < y < π/μ
     |φ(u ± iy) r(u ± iy)^w| <= φ(u) r(u)^α K exp(y²/2 + |τ| μ y),
     K = 1 for α >= 0,  K = cos(μy/2)^α for α < 0.                                          (*)
 
+For α < 0 and θ = μy < π/2 there is besides |r(u ± iy)| >= Re r = (1 - q)(1 + Y) for a Y >= 0, and
+|arg r| <= Im r / Re r = tan θ Y / (1 + Y). The modulus of r^w is at most (1 - q)^α times
+
+    exp(α log(1 + Y) + |τ| tan θ Y / (1 + Y)) <= exp(-α (ρ - 1 - log ρ)):
+
+the exponent is largest at 1 + Y = ρ = |τ| tan θ / -α, or at Y = 0 if that is less than one: then ρ
+stands for one. This lets α be large where αq is not, and τ with it: there r turns fast only where
+r^α has long fallen. E[r^α] is at least one (E[r] = 1, and r^α is convex in r), so that of integrals
+over the whole line
+
+    N <= (1 - q)^α exp(y²/2 - α (ρ - 1 - log ρ)) E[r^α].                                    (**)
+
 *Whole line.* The trapezoid rule of step h on an integrand analytic in |Im u| <= y errs by at most
 2 N / (exp(2πy/h) - 1), N the larger integral of the modulus along Im u = ±y (Trefethen, Weideman
-2014, Theorem 5.1). By (*) N <= K exp(y²/2 + |τ|μy) E[r^α].
+2014, Theorem 5.1). By (*) N <= K exp(y²/2 + |τ|μy) E[r^α], or (**).
 Left out nodes: since d/du log(φ r^α) = -u + αμp(u) with p = q e^v / r in (0, 1) increasing, the
 terms beyond U > αμ⁺ fall at least geometrically, so their sum is at most f(U) h / (exp((U - αμ⁺)h)
 - 1); likewise on the left, where α⁻ may be multiplied by p at the end: for α < 0 it is far shorter
@@ -33,7 +45,7 @@ by (iii) with the argument at the box's upper right corner, since arg r grows wi
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, cos, exp, log, log1p, pi, sin, sqrt
+from math import ceil, cos, exp, log, log1p, pi, sin, sqrt, tan
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +54,9 @@ Floats = npt.NDArray[np.float64]
 
 WIDEST_SHIFT = 0.7
 """Largest shift of a line of integration, in units of π/μ, where the zeros of r lie."""
+
+_FAR_COARSER = 4.0
+"""How much coarser a rule is to be for which only small shifts are left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +121,32 @@ def _log_k(alpha: float, angle: float) -> float:
     return 0.0 if alpha >= 0 else alpha * log(cos(angle / 2))
 
 
+def _log_growth(alpha: float, angle: float, rate: float, reach: float) -> float:
+    """Return the logarithm of what (*) or (**), the lesser, multiply E[r^α] e^{y²/2} by.
+
+    Args:
+        alpha: the exponent of r.
+        angle: θ = μy, below π.
+        rate: q.
+        reach: the largest |τ|.
+    """
+    growth = _log_k(alpha, angle) + reach * angle
+    if alpha >= 0 or angle >= pi / 2:
+        return growth
+    turn = max(1.0, reach * tan(angle) / -alpha)
+    return min(growth, alpha * (log1p(-rate) - turn + 1 + log(turn)))
+
+
 @lru_cache(maxsize=65536)
 def plan_line(mu: float, alpha: float, rate: float, demand: Demand) -> Line:
     """Return the coarsest trapezoid rule that meets the demand for E[r^(alpha ± i reach)]."""
     need = demand.digits + log(2)
     best, height = 0.0, 0.0
     limit = 0.98 * pi / mu
-    # 2πy/h >= y²/2 + τμy + log K + need: the widest h over a geometric grid of y
+    # 2πy/h >= y²/2 + log growth + need: the widest h over a geometric grid of y
     y = min(limit, sqrt(2 * need) * 2)
-    for _ in range(24):
-        h = 2 * pi * y / (y * y / 2 + demand.reach * mu * y + _log_k(alpha, mu * y) + need)
+    for _ in range(24 if alpha >= 0 else 60):
+        h = 2 * pi * y / (y * y / 2 + _log_growth(alpha, mu * y, rate, demand.reach) + need)
         if h > best:
             best, height = h, y
         y *= 0.85
@@ -140,16 +171,24 @@ def left_reach(mu: float, alpha: float, rate: float, digits: float) -> float:
 
 
 @lru_cache(maxsize=65536)
-def plan_shift(mu: float, alpha: float, rate: float) -> Line:
-    """Return a trapezoid rule for |r(u + iy)^w| at any shift y <= WIDEST_SHIFT π/μ (see `decay`).
+def plan_shift(mu: float, alpha: float, rate: float) -> tuple[Line, float]:
+    """Return a trapezoid rule for |r(u + iy)^w| (see `decay`), and the largest y that it serves.
 
     Along Im u = ±height this function of real u continues to r at heights y ± height; by (*) with
-    y + height in the place of y, its modulus there is at most φ r^α K exp((y² + height²)/2).
+    y + height in the place of y, its modulus there is at most φ r^α K exp((y² + height²)/2). Where
+    μ (y + height) < π/2 and α < 0, K may be (1 - q)^α as in (**), and has to be if -α is large:
+    then only small shifts are of use.
     """
-    digits, height = 46.0, min((0.96 - WIDEST_SHIFT) * pi / mu, 8.0)
-    shift = min(WIDEST_SHIFT * pi / mu, 8.0)
+    digits, zeros = 46.0, pi / mu
+    height, shift = min((0.96 - WIDEST_SHIFT) * zeros, 8.0), min(WIDEST_SHIFT * zeros, 8.0)
     growth = height * height / 2 + _log_k(alpha, mu * (height + shift))
-    return _line(2 * pi * height / (growth + digits), height, mu, alpha, rate, digits)
+    step = 2 * pi * height / (growth + digits)
+    if alpha < 0:
+        low, near = min(0.28 * zeros, 8.0), min(0.2 * zeros, 8.0)
+        finer = 2 * pi * low / (low * low / 2 + alpha * log1p(-rate) + digits)
+        if finer > _FAR_COARSER * step:
+            step, height, shift = finer, low, near
+    return _line(step, height, mu, alpha, rate, digits), shift
 
 
 @lru_cache(maxsize=1024)

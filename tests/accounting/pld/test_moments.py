@@ -5,7 +5,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from flint import arb
+from flint import acb, arb
 
 from dpledger.accounting.numbers.enclosure import precision
 from dpledger.accounting.pld import moments_certified, quadrature
@@ -125,6 +125,39 @@ def test_the_decay_bound_holds_beyond_the_reach(pair: DominatingPair, reach: flo
         certified = float(modulus_beyond(pair, ORDER, reach).log().upper())
     assert moduli.max() <= certified + 1e-9
     assert certified <= bound + 0.05
+
+
+@pytest.mark.parametrize(
+    ("mu_squared", "rate", "order", "reach"),
+    [(10, 4e-7, 1e4, 1e5), (Fraction(5, 2), 6e-8, 4e6, 4e6), (Fraction(1, 6), 2e-6, 1e5, 1e4)],
+)
+def test_high_orders_of_a_mixture_that_stands_second_are_those_of_the_definition(
+    mu_squared: Fraction, rate: float, order: float, reach: float
+) -> None:
+    pair = Sampled(GaussianShift(Fraction(mu_squared)), Fraction(rate), Order.MIXTURE_SECOND)
+    with mpmath.workdps(30):
+        mu, q = mpmath.sqrt(mpmath.mpf(mu_squared)), mpmath.mpf(rate)
+        h, reached = mpmath.mpf(1) / 256, []
+        logs = [
+            (mpmath.npdf(k * h), mpmath.log1p(q * mpmath.expm1(mu * k * h - mu**2 / 2)))
+            for k in range(-11 * 256, 11 * 256 + 1)
+        ]
+        for t in (0, reach / 2, reach):
+            z = mpmath.mpc(-order, -t)
+            reached.append(mpmath.fsum(h * p * mpmath.exp(z * log_r) for p, log_r in logs))
+    demand = Demand(order, reach, 40.0)
+    with precision(128):
+        balls = moments_on_line(pair, reach / 2, 2, demand, steps=1.0)
+        beyond = float(modulus_beyond(pair, order, reach).log().upper())
+        for ball, exact in zip(balls, reached, strict=True):
+            near = acb(mpmath.nstr(exact.real, 25), mpmath.nstr(exact.imag, 25)) - ball
+            assert float(abs(near).lower()) < 1e-15
+            assert float(abs(near).upper()) < 1e-12 * float(abs(reached[0]))
+    doubles = log_moments(pair, order + 1j * np.array([0.0, reach / 2, reach]), demand)
+    exact_logs = [complex(mpmath.log(each)) for each in reached]
+    assert doubles.log.real == pytest.approx([each.real for each in exact_logs], abs=1e-9)
+    assert float(mpmath.log(abs(reached[-1]))) <= beyond
+    assert beyond < float(mpmath.log(abs(reached[0])))
 
 
 @pytest.mark.parametrize("base", [GAUSSIAN, LAPLACE, LaplaceShift(Fraction(9))], ids=str)

@@ -43,6 +43,9 @@ _LONG = 1 << 17
 """Terms of all sums on a line from which they are of doubles, if those lose no more than is
 allowed."""
 
+_AT_ONCE = 1 << 13
+"""Nodes whose powers are held at once: with a hundred columns some 300 MB."""
+
 Floats = NDArray[np.float64]
 
 
@@ -566,15 +569,19 @@ def _turned(weights: list[arb], angles: list[arb], count: int) -> list[acb]:
     spend(4 * len(weights))
     columns = isqrt(count) + 1
     rows = count // columns + 1
-    left: list[list[acb]] = [[] for _ in range(rows)]
-    right: list[list[acb]] = []
-    for weight, angle in zip(weights, angles, strict=True):
-        powers = _powers(acb(0, angle).exp(), columns + 1)
-        steps = _powers(powers.pop(), rows)
-        right.append(powers)
-        for row, turn in zip(left, steps, strict=True):
-            row.append(weight * turn)
-    sums: list[acb] = (acb_mat(left) * acb_mat(right)).entries()
+    total = acb_mat(rows, columns)
+    for first in range(0, len(weights), _AT_ONCE):
+        left: list[list[acb]] = [[] for _ in range(rows)]
+        right: list[list[acb]] = []
+        some = slice(first, first + _AT_ONCE)
+        for weight, angle in zip(weights[some], angles[some], strict=True):
+            powers = _powers(acb(0, angle).exp(), columns + 1)
+            steps = _powers(powers.pop(), rows)
+            right.append(powers)
+            for row, turn in zip(left, steps, strict=True):
+                row.append(weight * turn)
+        total += acb_mat(left) * acb_mat(right)
+    sums: list[acb] = total.entries()
     return sums[: count + 1]
 
 

@@ -56,7 +56,7 @@ def find_one(identifier: str) -> tuple[Paper[Any], Claim[Any]]:
 def audit(identifier: str, assignments: Sequence[str] = ()) -> Finding:
     """Return what the court finds about one claim, with `name=value` texts in place of defaults.
 
-    Raises `UnknownClaim`, `InvalidParameter`; `Undecided` where enclosures cannot tell.
+    Raises `UnknownClaim`, `InvalidParameter`; `TooWide` where enclosures cannot tell.
     """
     paper, claim = find_one(identifier)
     finding: Finding = claim.promise.judge(paper.case(assignments))

@@ -41,6 +41,7 @@ from ..mechanisms.events import (
     RandomisedResponse,
     Repeated,
     SampledWithoutReplacement,
+    SampledWithReplacement,
     UnprotectedRelease,
     adjacencies,
 )
@@ -138,7 +139,9 @@ def price_of(mechanism: Mechanism) -> Price:
                 (squared.numerator * unit * unit) << UNIT_BITS, squared.denominator * noise * noise
             )
             return Price(units, units + (rest > 0))
-        case PoissonSampled() | AccumulatedPoisson() | SampledWithoutReplacement():
+        case PoissonSampled() | AccumulatedPoisson():
+            return _sampled_price(mechanism)
+        case SampledWithoutReplacement() | SampledWithReplacement():
             return _sampled_price(mechanism)
         case GaussianMixtureStep():
             return _mixture_price(mechanism)
@@ -159,22 +162,35 @@ def _finite(mechanism: Mechanism, noisy: Mechanism) -> Price:
 
 
 def _sampled_price(
-    mechanism: PoissonSampled | AccumulatedPoisson | SampledWithoutReplacement,
+    mechanism: PoissonSampled
+    | AccumulatedPoisson
+    | SampledWithoutReplacement
+    | SampledWithReplacement,
 ) -> Price:
     """Return the price of a sampled step: free for nobody, the step's own for everybody."""
-    if isinstance(mechanism, SampledWithoutReplacement):
+    if isinstance(mechanism, SampledWithReplacement):
+        never, always = False, mechanism.records == 1
+    elif isinstance(mechanism, SampledWithoutReplacement):
         never, always = False, mechanism.batch == mechanism.records
     else:
         never, always = mechanism.rate == 0, mechanism.rate == 1
     if never:
         return FREE
     whole = price_of(mechanism.event)
-    if isinstance(mechanism, AccumulatedPoisson) and always:
-        step = mechanism.event  # everybody is in every sample
-        whole = price_of(GaussianStep(scaled(step.sensitivity, mechanism.batches), step.noise_std))
+    if isinstance(mechanism, AccumulatedPoisson | SampledWithReplacement) and always:
+        # everybody is in every sample, or in every place
+        step, times = mechanism.event, copies_of(mechanism)
+        whole = price_of(GaussianStep(scaled(step.sensitivity, times), step.noise_std))
     if always or whole.reason is not None or whole == FREE:
         return whole
     return _finite(mechanism, mechanism.event)
+
+
+def copies_of(mechanism: AccumulatedPoisson | SampledWithReplacement) -> int:
+    """Return how often a record is part of one release at most."""
+    if isinstance(mechanism, AccumulatedPoisson):
+        return mechanism.batches
+    return mechanism.batch
 
 
 def _mixture_price(mechanism: GaussianMixtureStep) -> Price:

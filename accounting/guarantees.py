@@ -29,6 +29,7 @@ from ..mechanisms.events import (
     Parties,
     PoissonSampled,
     SampledWithoutReplacement,
+    SampledWithReplacement,
     whole_numbers_assumed,
 )
 from ..mechanisms.sensitivity import Derivation, Sensitivity
@@ -138,6 +139,10 @@ _BY_KIND: dict[type[Accountant], dict[type[Mechanism], Theorem]] = {
             "how often a record is drawn, as a mixture of Gaussian shifts",
             "Choquette-Choo, Ganesh, Steinke, Thakurta 2023",
         ),
+        SampledWithReplacement: Theorem(
+            "how often a batch drawn with replacement holds a record, the number revealed",
+            "Balle, Barthe, Gaboardi 2018, Theorems 2 and 10",
+        ),
         **_SAMPLED,
         DiscreteGaussianStep: Theorem(
             "discrete Gaussian noise of exact probabilities, the worst of all integer vectors",
@@ -176,7 +181,8 @@ class Guarantee:
         delta: at which epsilon is.
         epsilon: encloses the smallest epsilon for these sensitivities and noises (for a Gaussian
             mixture step, whose dominating pair need not be met: that of the pair; for accumulated
-            batches: that of each with its share of the noise); infinite where
+            batches: that of each with its share of the noise; for batches drawn with replacement:
+            from that of one copy to that of the pair); infinite where
             something left without a mechanism.
         notion: Gdp, infinite where not only Gaussian steps ran.
         mu: where not only Gaussian steps ran no finite mu is known: its upper end is infinite.

@@ -15,7 +15,8 @@ depends on the neighbouring relation and on how batches are drawn, so both are a
     relation           a record moves the sum by     sampling that has a rule
     add-remove-one     C                             none, poisson
     zero-out-one       C                             none, poisson, shuffled
-    replace-one        2 C                           none, poisson, fixed-batch, shuffled
+    replace-one        2 C                           none, poisson, fixed-batch,
+                                                     with-replacement, shuffled
 
 Shuffled epochs and a fixed partition: every record is in exactly one batch an epoch. For each
 order of the records, which does not depend on what they say, the batches of two neighbours differ
@@ -52,9 +53,11 @@ from ..mechanisms.events import (
     Context,
     Event,
     GaussianStep,
+    Mechanism,
     PoissonSampled,
     Repeated,
     SampledWithoutReplacement,
+    SampledWithReplacement,
 )
 from ..mechanisms.sensitivity import declared, float_down, float_up, sum_of_bounded
 from .accountant import PrivacyCurve
@@ -82,9 +85,15 @@ class Sampling(Enum):
     FIXED_BATCH = "fixed-batch"
     """A fresh uniform batch of fixed size each step, without replacement; it stays hidden."""
 
+    WITH_REPLACEMENT = "with-replacement"
+    """As many draws as a batch has places, each of all records; what is drawn stays hidden."""
+
     SHUFFLED = "shuffled"
     """Every record in one batch an epoch: shuffled epochs, or a fixed partition."""
 
+
+SCHEMES = tuple(each.value for each in Sampling)
+"""How batches are drawn, by their texts."""
 
 _MOVES = {Adjacency.ADD_REMOVE_ONE: 1, Adjacency.ZERO_OUT_ONE: 1, Adjacency.REPLACE_ONE: 2}
 """By how many clip norms a record moves the sum of clipped gradients: one that is replaced takes
@@ -94,10 +103,14 @@ _RULES: dict[Sampling, tuple[Adjacency, ...]] = {
     Sampling.NONE: tuple(_MOVES),
     Sampling.POISSON: tuple(_MOVES),
     Sampling.FIXED_BATCH: (Adjacency.REPLACE_ONE,),
+    Sampling.WITH_REPLACEMENT: (Adjacency.REPLACE_ONE,),
     Sampling.SHUFFLED: (Adjacency.ZERO_OUT_ONE, Adjacency.REPLACE_ONE),
 }
 """The relations under which each sampling scheme has a theorem (see the table at the top)."""
 
+
+_SIZED = (Sampling.FIXED_BATCH, Sampling.WITH_REPLACEMENT)
+"""The schemes whose batches all have one size."""
 
 _SHUFFLED = (Sampling.SHUFFLED, Sampling.SHUFFLED.value)
 """The scheme in which steps are counted by the epoch, as an enum or as its text."""
@@ -127,7 +140,7 @@ class TrainingRun:
         releases: steps that may hold a given record: all, or one an epoch where shuffled.
         steps: all steps of the optimiser; None where only epochs are stated.
         rate: of Poisson sampling, rounded up to a double.
-        batch, records: of a fixed batch.
+        batch, records: of a batch of fixed size, drawn with or without replacement.
         records_per_unit: how many records a unit of privacy (a person) has at most; epsilon is that
             of a unit, all of whose records are added, removed, zeroed or replaced together.
     """
@@ -185,9 +198,9 @@ class TrainingRun:
         releases = _once_an_epoch(turns, epochs, share) if scheme is Sampling.SHUFFLED else turns
         if releases is None:
             raise InvalidParameter("steps", None, "stated, or epochs with records and batch")
-        if scheme is Sampling.FIXED_BATCH:
+        if scheme in _SIZED:
             if batch is None or records is None:
-                raise InvalidParameter("batch", batch, "stated with records for a fixed batch")
+                raise InvalidParameter("batch", batch, f"stated with records for {scheme.value}")
             return cls(
                 adjacency=relation,
                 sampling=scheme,
@@ -234,11 +247,13 @@ class TrainingRun:
         # the pair where a record is replaced rests on what one record's own gradient brings
         sensitivity = sum_of_bounded(1, self.adjacency) if self._hides_both else stated
         step = GaussianStep(sensitivity, -float_up(-Fraction(noise_multiplier)))
-        one: GaussianStep | PoissonSampled | SampledWithoutReplacement = step
+        one: Mechanism = step
         if self.rate is not None:
             one = PoissonSampled(step, self.rate)
         elif self.batch is not None and self.records is not None:
-            one = SampledWithoutReplacement(step, self.batch, self.records)
+            again = self.sampling is Sampling.WITH_REPLACEMENT
+            drawn = SampledWithReplacement if again else SampledWithoutReplacement
+            one = drawn(step, self.batch, self.records)
         context = Context((), 1, "noisy sum of clipped gradients", Audience.PUBLIC)
         return [Event(Repeated(one, self.releases), context)]
 
@@ -564,6 +579,7 @@ def require_rule(scheme: Sampling, relation: Adjacency) -> None:
     others = " or ".join(r.value for r in _RULES[scheme])
     why = {
         Sampling.FIXED_BATCH: "the rule of a fixed batch speaks of a replaced record",
+        Sampling.WITH_REPLACEMENT: "a record more changes how likely each one is to be drawn",
         Sampling.SHUFFLED: "a record more shifts every batch behind its place",
     }[scheme]
     allowed = f"{others} with sampling={scheme.value!r}: {why}"
@@ -576,7 +592,7 @@ def _share(
     """Return the (expected) part of all records in one step, exactly; None if it is not stated."""
     if rate is not None:
         require_rate("rate", rate)
-        if batch is not None or scheme is Sampling.FIXED_BATCH:
+        if batch is not None or scheme in _SIZED:
             raise InvalidParameter("rate", rate, "left out where a batch is stated")
         return Fraction(rate) * accumulation
     if batch is None or records is None:

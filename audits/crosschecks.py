@@ -218,7 +218,11 @@ def _translated(mechanisms: _Counts) -> Counter[Any]:
 
 def _relation(peer: Any, leaves: Counter[Any]) -> Any:
     """Return the relation under which their accountant knows all these events."""
-    replacing = (peer.RandomizedResponseDpEvent, peer.SampledWithoutReplacementDpEvent)
+    replacing = (
+        peer.RandomizedResponseDpEvent,
+        peer.SampledWithoutReplacementDpEvent,
+        peer.SampledWithReplacementDpEvent,
+    )
     if any(isinstance(leaf, replacing) for leaf in leaves):
         return peer.NeighboringRelation.REPLACE_ONE
     return peer.NeighboringRelation.ADD_OR_REMOVE_ONE

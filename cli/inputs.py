@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeVar
 
 import click
 
+from ..accounting.training import SCHEMES
 from ..mechanisms.adjacency import Adjacency
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -69,7 +70,7 @@ def options(*each: Callable[[F], F]) -> Callable[[F], F]:
 
 
 training_options = options(
-    click.option("--sampling", help="How batches are drawn: none, poisson, fixed-batch, shuffled."),
+    click.option("--sampling", help=f"How batches are drawn: {', '.join(SCHEMES)}."),
     click.option("--adjacency", help="add-remove-one, zero-out-one or replace-one."),
     click.option("--records", type=int, help="Number of records, public."),
     click.option("--batch", type=int, help="(Expected) records of a batch."),

@@ -23,6 +23,7 @@ from ..mechanisms.events import (
     Parties,
     PoissonSampled,
     Repeated,
+    SampledWithReplacement,
 )
 from ..mechanisms.events import SampledWithoutReplacement as FixedBatch
 
@@ -166,6 +167,9 @@ def _names(mechanism: Mechanism) -> Iterator[str]:
             yield from (f"{name} on sums of Poisson samples" for name in names)
         case FixedBatch():
             yield from (f"{name} on fixed batches" for name in _names(mechanism.event))
+        case SampledWithReplacement():
+            names = _names(mechanism.event)
+            yield from (f"{name} on batches drawn with replacement" for name in names)
         case Parties():
             for _, parts in mechanism.parts:
                 for part in parts:

@@ -46,6 +46,7 @@ from ..mechanisms.events import (
     RandomisedResponse,
     Repeated,
     SampledWithoutReplacement,
+    SampledWithReplacement,
     UnprotectedRelease,
 )
 from ..mechanisms.extras import import_extra
@@ -99,6 +100,13 @@ def tree_of_mechanism(mechanism: Mechanism) -> EventTree:
         case SampledWithoutReplacement(event=event, batch=batch, records=records):
             return _tree(
                 "SampledWithoutReplacementDpEvent",
+                source_dataset_size=records,
+                sample_size=batch,
+                event=tree_of_mechanism(event),
+            )
+        case SampledWithReplacement(event=event, batch=batch, records=records):
+            return _tree(
+                "SampledWithReplacementDpEvent",
                 source_dataset_size=records,
                 sample_size=batch,
                 event=tree_of_mechanism(event),
@@ -408,9 +416,11 @@ def _without_replacement(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
 
 
 def _with_replacement(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
-    """Return a pure mechanism on m records drawn with replacement out of n; replace-one only.
+    """Return what runs on m records drawn with replacement out of n; replace-one only.
 
-    Let the mechanism be ε-DP when one place of the batch is filled otherwise. Fix what each draw
+    Gaussian noise has a step of its own, several releases of one batch being one.
+
+    Let a pure mechanism be ε-DP when one place of the batch is filled otherwise. Fix what each draw
     would be if it did not hit the differing record, which it does with probability 1/n; given that,
     P = Σ p_k P_k and Q = Σ p_k Q_k over the number k of hits, P_0 = Q_0, and k places differ:
     P_k <= e^(kε) P_0, P_k <= e^(kε) Q_k, Q_k >= e^(-kε) P_0. Let c = Σ p_k e^(kε), that is
@@ -418,25 +428,33 @@ def _with_replacement(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
     and what is left, at most e^(kε) - c in units of P_0, adds up to (c - 1) p_0: so P <= c Q.
     Whatever c is, P <= c P_0 and Q >= (1 - (1 - e^(-ε))/n)^m P_0, and the loss is at most mε.
     Averaged over what was fixed, these stay (compare Balle, Barthe, Gaboardi 2018, Theorem 10).
-
-    Gaussian noise has no largest loss, and the theorem's bound for it no event here.
     """
     names = ("sample_size", "source_dataset_size")
     batch, records = (whole(name, fields[name]) for name in names)
     require_positive_int("source_dataset_size", records)
     if size.adjacency is not Adjacency.REPLACE_ONE:
-        raise Untranslatable("SampledWithReplacementDpEvent must be read under replace-one.")
+        raise Untranslatable(
+            "SampledWithReplacementDpEvent must be read under replace-one: a record more "
+            "changes how likely each one is to be drawn."
+        )
     inner = _mechanisms(fields["event"], size)
     if batch == 0 or not inner:
         return []
     bare = [step for step, _ in _unrolled(inner) if isinstance(step, UnprotectedRelease)]
     if bare:
         return [bare[0]]
+    steps = _unrolled(inner)
+    gaussians = [(step, times) for step, times in steps if isinstance(step, GaussianStep)]
+    if len(gaussians) == len(steps):
+        joint = _one_gaussian(gaussians, size)
+        if isinstance(joint, UnprotectedRelease):
+            return [joint]
+        return [SampledWithReplacement(joint, batch, records)]
     loss = _loss(inner)
     if loss == inf:
         raise Untranslatable(
-            "the event of a SampledWithReplacementDpEvent must be pure to have a rule here; of "
-            "Gaussian noise there is one for batches without replacement and for Poisson batches."
+            "the event of a SampledWithReplacementDpEvent must be Gaussian or pure to have a rule "
+            "here."
         )
     together = float_up(Fraction(loss) * batch)
     reason = "a pure mechanism on a batch drawn with replacement"

@@ -28,6 +28,7 @@ from .events import (
     RandomisedResponse,
     Repeated,
     SampledWithoutReplacement,
+    SampledWithReplacement,
     UnprotectedRelease,
 )
 from .labels import SIGNS, ClassLabels, LabelDomain, RealLabels, SignLabels, WeightedLabels
@@ -110,6 +111,7 @@ __all__ = [
     "Repeated",
     "RowBlocks",
     "Sample",
+    "SampledWithReplacement",
     "SampledWithoutReplacement",
     "Sampler",
     "SamplingCurator",

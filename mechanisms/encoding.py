@@ -46,6 +46,7 @@ from .events import (
     RandomisedResponse,
     Repeated,
     SampledWithoutReplacement,
+    SampledWithReplacement,
     UnprotectedRelease,
 )
 from .protocols import FloatArray
@@ -67,6 +68,7 @@ _KINDS: dict[str, type[Mechanism]] = {
     "poisson-sampled": PoissonSampled,
     "poisson-accumulated": AccumulatedPoisson,
     "sampled-without-replacement": SampledWithoutReplacement,
+    "sampled-with-replacement": SampledWithReplacement,
     "unprotected": UnprotectedRelease,
     "repeated": Repeated,
     "parties": Parties,

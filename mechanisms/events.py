@@ -350,6 +350,30 @@ class SampledWithoutReplacement:
 
 
 @dataclass(frozen=True, slots=True)
+class SampledWithReplacement:
+    """Gaussian noise on a hidden batch of `batch` draws, each one of all `records` uniformly.
+
+    A record may stand in several places of the batch, and fills M ~ Bin(batch, 1 / records) of
+    them.
+
+    Args:
+        event: the mechanism, with its sensitivity to one place of the batch that is filled
+            otherwise.
+        batch: draws, at least 1; there may be more of them than records.
+        records: of the whole data set, public.
+    """
+
+    event: GaussianStep
+    batch: int
+    records: int
+
+    def __post_init__(self) -> None:
+        _require_kind("event", self.event, (GaussianStep,))
+        require_positive_int("batch", self.batch)
+        require_positive_int("records", self.records)
+
+
+@dataclass(frozen=True, slots=True)
 class UnprotectedRelease:
     """A function of private data released without a mechanism: the cost is infinite.
 
@@ -416,6 +440,7 @@ Mechanism = (
     | PoissonSampled
     | AccumulatedPoisson
     | SampledWithoutReplacement
+    | SampledWithReplacement
     | UnprotectedRelease
     | Repeated
     | Parties
@@ -483,7 +508,9 @@ def adjacencies(mechanism: Mechanism) -> Iterator[Adjacency]:
             yield Adjacency.REPLACE_ONE
         case UnprotectedRelease():
             return
-        case PoissonSampled() | AccumulatedPoisson() | SampledWithoutReplacement() | Repeated():
+        case PoissonSampled() | AccumulatedPoisson() | Repeated():
+            yield from adjacencies(mechanism.event)
+        case SampledWithoutReplacement() | SampledWithReplacement():
             yield from adjacencies(mechanism.event)
         case Parties():
             for _, parts in mechanism.parts:

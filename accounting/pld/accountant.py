@@ -18,7 +18,7 @@ from flint import arb
 
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.errors import Number
-from ...mechanisms.events import AccumulatedPoisson, Mechanism, adjacencies
+from ...mechanisms.events import AccumulatedPoisson, Mechanism, SampledWithReplacement, adjacencies
 from ...mechanisms.protocols import FloatArray
 from ...mechanisms.sensitivity import float_up
 from .. import pld  # whose engine is loaded by the first event that needs it
@@ -111,10 +111,12 @@ class TightAccountant(Accountant):
     ) -> Enclosure:
         """Return what two accountants know together, the second asked only where it may help.
 
-        Of accumulated samples only the lower end is wide, and Rényi DP knows shares of the noise.
-        Orders between whole ones cost seconds: they are asked where the whole ones say something.
+        Where a sample holds a record several times only the lower end is wide, and Rényi DP knows
+        shares of the noise, or the largest shift. Orders between whole ones cost seconds: they are
+        asked where the whole ones say something.
         """
-        counted = any(isinstance(m, AccumulatedPoisson) for m in account.others)
+        drawn = AccumulatedPoisson | SampledWithReplacement
+        counted = any(isinstance(m, drawn) for m in account.others)
         if found.relative_width <= _WIDE or (counted and found.upper.is_finite()):
             return found
         self._asked_renyi = True

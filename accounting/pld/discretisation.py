@@ -34,6 +34,7 @@ from flint import arb, fmpz_poly
 from ..numbers.enclosure import ball_of, precision
 from ..numbers.roots import brent
 from .pairs import (
+    CopiesDrawn,
     DiscreteGaussianShift,
     DiscreteGaussianVectors,
     DiscreteLaplaceShift,
@@ -143,7 +144,7 @@ def _most_digits(pair: DominatingPair) -> int:
     share of the tail multiplies δ by one and as little. Lattices are cut off at the last bit.
     """
     base = pair.base if isinstance(pair, Sampled) else pair
-    normal = isinstance(base, GaussianShift | DrawnShifts)
+    normal = isinstance(base, GaussianShift | DrawnShifts | CopiesDrawn)
     return _NORMAL_DIGITS if normal else _LONGEST_INTEGER
 
 

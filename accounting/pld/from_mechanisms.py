@@ -10,6 +10,7 @@
 | Poisson-sampled Laplace | one pair an order | no rule |
 | accumulated Poisson samples of Gaussian steps, and groups in one | one pair an order | no rule |
 | a fixed batch without replacement | no rule | one symmetrised pair |
+| Gaussian noise on a batch with replacement | no rule | one symmetrised pair |
 | Gaussian mixture step | Gaussian, a pair an order (zero-out: symmetrised, twice) | symmetrised |
 
 What stands nowhere here raises `NoDominatingPair`. Discrete Gaussian noise on integer vectors of
@@ -43,9 +44,12 @@ from ...mechanisms.events import (
     RandomisedResponse,
     Repeated,
     SampledWithoutReplacement,
+    SampledWithReplacement,
     UnprotectedRelease,
 )
 from .pairs import (
+    MOST_COPIES,
+    CopiesDrawn,
     DiscreteGaussianShift,
     DiscreteGaussianVectors,
     DiscreteLaplaceShift,
@@ -188,6 +192,8 @@ def _pairs(
                 raise NoDominatingPair(mechanism, "a fixed batch under replace-one")
             rate = Fraction(mechanism.batch, mechanism.records)
             yield from _sampled(mechanism.event, rate, Order.SYMMETRISED)
+        case SampledWithReplacement():
+            yield from _with_replacement(mechanism, adjacency)
         case GaussianMixtureStep():
             share = mixture_share(mechanism, adjacency, order, times, delta)
             yield from mixture_pairs(mechanism, adjacency, order, share)
@@ -296,6 +302,46 @@ def _drawn(mechanism: AccumulatedPoisson, order: Order) -> Iterator[DominatingPa
             yield Sampled(base, rate, order)
         else:
             yield DrawnShifts(base.mu_squared, rate, batches, order)
+
+
+def _with_replacement(
+    mechanism: SampledWithReplacement, adjacency: Adjacency
+) -> Iterator[DominatingPair]:
+    """Yield what dominates a batch of m draws out of n records, of which one is replaced.
+
+    Fix what each place of the batch holds where it is not the differing record, which it is with
+    probability 1/n, independently. With p_k the probability that it is in k places, and P_k, Q_k
+    the release given that, P_0 = Q_0, for either record; P_k is a mixture, over the sets of k
+    places, of normal laws whose means are at most kΔ from those of Q_k and of P_0. Share out p_0 as
+    c_1 + c_2 + ...; by joint convexity
+
+        H_γ(Σ p_k P_k ‖ Σ p_k Q_k) <= Σ_{k>0} H_γ(p_k P_k + c_k P_0 ‖ p_k Q_k + c_k P_0)
+
+    where H_γ of a pair of measures is ∫ (dP - γ dQ)⁺. For γ >= 1 the k-th is, with t_k = (γ-1) c_k,
+
+        p_k ∫ (dP_k - γ dQ_k - t_k/p_k dP_0)⁺ <= p_k H_{γ + t_k/p_k}(a shift by kΔ)
+
+    since γ dQ_k + t_k/p_k dP_0 is (γ + t_k/p_k) times a mixture of Q_k and P_0, either of which is
+    a mixture as far from P_k as kΔ (advanced joint convexity: Balle, Barthe, Gaboardi 2018,
+    Theorems 2 and 10). The best shares may depend on γ: `CopiesDrawn`. Its profile is convex, as
+    the minimum of a convex function of γ and t over a convex set. As all is the same with the two
+    records exchanged, it holds for γ < 1. What was fixed is averaged over, by joint convexity.
+
+    Raises `NoDominatingPair` but under replace-one: a record more or less changes n, and with it
+    the law of every draw; a null record is no further from another than from its own.
+    """
+    if adjacency is not Adjacency.REPLACE_ONE:
+        raise NoDominatingPair(mechanism, "a batch drawn with replacement under replace-one")
+    for base in _shift(mechanism.event):
+        assert isinstance(base, GaussianShift)
+        if mechanism.records == 1:
+            yield GaussianShift(base.mu_squared * mechanism.batch**2)
+        elif mechanism.batch == 1:
+            yield Sampled(base, Fraction(1, mechanism.records), Order.SYMMETRISED)
+        elif mechanism.batch > MOST_COPIES * mechanism.records:
+            raise NoDominatingPair(mechanism, f"at most {MOST_COPIES} draws a record")
+        else:
+            yield CopiesDrawn(base.mu_squared, mechanism.batch, mechanism.records)
 
 
 def _replaced(step: GaussianStep, rate: Fraction) -> Iterator[DominatingPair]:

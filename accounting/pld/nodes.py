@@ -14,6 +14,7 @@ import scipy  # whose submodules are loaded at their first use
 from ..numbers.enclosure import precision
 from .lattices import lattice_of
 from .pairs import (
+    CopiesDrawn,
     DiscreteGaussianShift,
     DiscreteGaussianVectors,
     DiscreteLaplaceShift,
@@ -392,7 +393,7 @@ def nodes_needed(pair: DominatingPair, demand: Demand) -> int:
     What placing a contour multiplies by the number of its nodes, before anything is evaluated.
     """
     match pair:
-        case DrawnShifts():
+        case DrawnShifts() | CopiesDrawn():
             raise TypeError(f"Expected a pair whose moments are integrated instead got {pair!r}.")
         case GaussianShift() | LaplaceShift() | RevealedSample():
             return 1

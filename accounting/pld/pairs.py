@@ -226,6 +226,59 @@ class DrawnShifts:
         require_positive_int("size", self.size)
 
 
+@dataclass(frozen=True, slots=True)
+class CopiesDrawn:
+    """A batch drawn with replacement: it holds a replaced record M ~ Bin(draws, 1/records) times.
+
+    Each copy moves a Gaussian by μ. Given that there are k, the shift by kμ is met with a
+    probability that is chosen for every γ: with p_k = P(M = k) the profile is, for γ >= 1,
+
+        min Σ_{k>0} p_k H_{γ + t_k/p_k}(N(kμ, 1)‖N(0, 1))    t_k >= 0, Σ t_k = (γ-1) p_0
+
+    and that of the other order for γ < 1; `profiles` solves it, `from_mechanisms` proves it. It is
+    hardly above that of the mixture Σ_k p_k N(kμ, 1) against N(0, 1), which is met.
+
+    Args:
+        mu_squared: μ² of one copy.
+        draws: m >= 1, at most `MOST_COPIES` times as many as records.
+        records: n > 1.
+    """
+
+    mu_squared: Fraction
+    draws: int
+    records: int
+
+    def __post_init__(self) -> None:
+        require_positive("mu_squared", self.mu_squared)
+        require_positive_int("draws", self.draws)
+        if self.records < 2:
+            raise InvalidParameter("records", self.records, "in [2, inf)")
+        if self.draws > MOST_COPIES * self.records:
+            raise InvalidParameter("draws", self.draws, f"at most {MOST_COPIES} times the records")
+
+    @property
+    def rate(self) -> Fraction:
+        """P(M > 0), rounded up."""
+        return any_copy(self.draws, self.records)
+
+
+def any_copy(draws: int, records: int) -> Fraction:
+    """Return 1 - (1 - 1/records)^draws, rounded up to a whole multiple of 2^-512."""
+    none, square, left = _ONE, (records - 1) * _ONE // records, draws
+    while left:
+        if left & 1:
+            none = none * square // _ONE
+        square, left = square * square // _ONE, left >> 1
+    return Fraction(_ONE - none, _ONE)
+
+
+_ONE = 1 << 512
+
+MOST_COPIES = 8
+"""Copies of a record that a batch holds on average, at most: their numbers are counted one by one.
+"""
+
+
 DominatingPair = (
     GaussianShift
     | LaplaceShift
@@ -236,5 +289,6 @@ DominatingPair = (
     | RevealedSample
     | Sampled
     | DrawnShifts
+    | CopiesDrawn
 )
 """Every pair that the engine knows."""

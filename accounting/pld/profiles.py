@@ -13,8 +13,10 @@ from flint import arb, arb_poly, ctx
 
 from ..numbers.enclosure import ball_of, precision
 from ..numbers.work import spend
+from .copies import copies_tails
 from .lattices import lattice_of
 from .pairs import (
+    CopiesDrawn,
     DominatingPair,
     DrawnShifts,
     GaussianShift,
@@ -71,6 +73,8 @@ def tails_of(pair: DominatingPair, x: arb) -> Tails:
             return met * p + (1 - met) * missed, met * q + (1 - met) * missed
         case DrawnShifts():
             return _drawn(pair, x)
+        case CopiesDrawn():
+            return copies_tails(pair, x)
         case _:
             return _discrete(pair, x)
 

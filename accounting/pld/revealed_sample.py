@@ -19,7 +19,14 @@ from flint import arb
 
 from ..numbers.enclosure import Enclosure, ball_of, precision
 from .closed_form import Curve
-from .pairs import DominatingPair, DrawnShifts, GaussianShift, RevealedSample, Sampled
+from .pairs import (
+    CopiesDrawn,
+    DominatingPair,
+    DrawnShifts,
+    GaussianShift,
+    RevealedSample,
+    Sampled,
+)
 from .profiles import delta_of, mu_squared_ball
 
 LONGEST_LOSS = 300.0
@@ -36,7 +43,8 @@ def revealed(counts: _Counts) -> dict[DominatingPair, int]:
     """Return a composition that lies above this one, of pairs whose moments can be integrated.
 
     Sampled shifts that are too long are revealed. Of n records drawn each by itself each gets its
-    share 1/n of the noise's variance: their sum is a function of n sampled shifts.
+    share 1/n of the noise's variance: their sum is a function of n sampled shifts. Where a batch is
+    drawn with replacement, a record that is drawn at all counts as all of it.
     """
     found: dict[DominatingPair, int] = {}
     for pair, n in counts.items():
@@ -44,6 +52,9 @@ def revealed(counts: _Counts) -> dict[DominatingPair, int]:
         if isinstance(pair, DrawnShifts):
             shift = GaussianShift(pair.mu_squared * pair.size)
             known, n = Sampled(shift, pair.rate, pair.order), n * pair.size
+        if isinstance(pair, CopiesDrawn):
+            shift = GaussianShift(pair.mu_squared * pair.draws**2)
+            known = RevealedSample(shift, pair.rate)
         if isinstance(known, Sampled) and _loss(known) > LONGEST_LOSS:
             known = RevealedSample(known.base, known.rate)
         found[known] = found.get(known, 0) + n

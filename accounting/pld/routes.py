@@ -26,7 +26,7 @@ from .discretisation import MassRounding
 from .distribution import LossDistribution, compose, deltas_by_pld, epsilons_by_pld
 from .doubling import delta_by_doubling, epsilon_by_doubling
 from .nodes import maximal_loss
-from .pairs import DominatingPair, DrawnShifts, GaussianShift, Sampled
+from .pairs import CopiesDrawn, DominatingPair, DrawnShifts, GaussianShift, Order, Sampled
 from .product_events import epsilon_floor
 from .profiles import delta_of, total_variation
 from .revealed_sample import revealed, revealed_form
@@ -351,8 +351,8 @@ class _Revealed(Route):
 
 
 def _drawn(counts: Counts) -> bool:
-    """Return whether of some group a number is drawn."""
-    return any(isinstance(pair, DrawnShifts) for pair in counts)
+    """Return whether of some group, or of one record's copies, a number is drawn."""
+    return any(isinstance(pair, DrawnShifts | CopiesDrawn) for pair in counts)
 
 
 def _guess(delta: float) -> float:
@@ -370,12 +370,17 @@ def _above(counts: Counts) -> Counts | None:
 
 
 def _below(counts: Counts, above: Counts) -> Counts:
-    """Return what lies below a composition: it without revealed samples, one record of a group."""
+    """Return what lies below a composition: it without revealed samples, one record of a group.
+
+    Of a record that a batch may hold several times one copy, where all others are like the record
+    that takes its place: that is met, and costs no more than the pair.
+    """
     found: Counts = {}
     for pair, n in counts.items():
-        if isinstance(pair, DrawnShifts):
+        if isinstance(pair, DrawnShifts | CopiesDrawn):
             # others of the group may bring nothing
-            one = Sampled(GaussianShift(pair.mu_squared), pair.rate, pair.order)
+            order = Order.MIXTURE_FIRST if isinstance(pair, CopiesDrawn) else pair.order
+            one = Sampled(GaussianShift(pair.mu_squared), pair.rate, order)
             if revealed({one: n}) == {one: n}:
                 found[one] = found.get(one, 0) + n
         elif pair in above:

@@ -22,6 +22,7 @@ from ...mechanisms.events import (
     RandomisedResponse,
     Repeated,
     SampledWithoutReplacement,
+    SampledWithReplacement,
 )
 from ...mechanisms.sensitivity import Derivation, Sensitivity, float_up, scaled
 from ..composition import MOST_DRAWN, Account, UnpricedMechanism
@@ -56,7 +57,7 @@ def require_amplification(mechanism: Mechanism) -> None:
             _require_relation(mechanism, event.sensitivity, (*_WITHOUT, Adjacency.REPLACE_ONE))
         case PoissonSampled(event=event) | AccumulatedPoisson(event=event):
             _require_relation(mechanism, event.sensitivity, _WITHOUT)
-        case SampledWithoutReplacement():
+        case SampledWithoutReplacement() | SampledWithReplacement():
             _require_relation(mechanism, mechanism.event.sensitivity, (Adjacency.REPLACE_ONE,))
         case GaussianMixtureStep():
             allowed = (*_WITHOUT, Adjacency.REPLACE_ONE)
@@ -84,7 +85,7 @@ def _require_relation(
 def assumed_of_sample(mechanism: Mechanism) -> tuple[str, ...]:
     """Return what hiding the sample of a mechanism rests on: nothing where it draws none."""
     match mechanism:
-        case SampledWithoutReplacement():
+        case SampledWithoutReplacement() | SampledWithReplacement():
             return (HIDDEN_SAMPLE,)
         case PoissonSampled(event=event) | AccumulatedPoisson(event=event):
             drawn = event.sensitivity
@@ -136,6 +137,9 @@ def in_groups(account: Account, size: int) -> Account:
     batch one that avoids the group. So the symmetrised pair of that shift dominates (advanced joint
     convexity: Balle, Barthe, Gaboardi 2018, Theorems 2 and 11).
 
+    With replacement each place holds one of the group with probability `size` / n, and is then
+    filled otherwise: it is one record of n / `size`, rounded down.
+
     Raises `InvalidParameter` unless `size` is a whole number >= 1.
     """
     require_group("size", size)
@@ -166,6 +170,8 @@ def grouped(mechanism: Mechanism, size: int) -> Mechanism:
         case SampledWithoutReplacement(event=event, batch=batch, records=records):
             larger = min(batch * size, records)
             return SampledWithoutReplacement(_shifted(event, size), larger, records)
+        case SampledWithReplacement(event=event, batch=batch, records=records):
+            return SampledWithReplacement(event, batch, max(1, records // size))
         case GaussianMixtureStep(constant=constant, sampled=sampled):
             rate = min(1.0, float_up(Fraction(mechanism.rate) * size))
             constant, sampled = scaled(constant, size), scaled(sampled, size)

@@ -35,10 +35,12 @@ from ...mechanisms.events import (
     PureStep,
     RandomisedResponse,
     SampledWithoutReplacement,
+    SampledWithReplacement,
 )
 from ...mechanisms.sensitivity import Sensitivity, float_up
 from ..numbers.enclosure import ball_of, fraction_of, precision
 from ..numbers.work import spend
+from ..pld.pairs import any_copy
 
 LARGEST_WHOLE_ORDER = 4096
 """Beyond it a sampled mechanism's moments are not evaluated: infinity is the bound."""
@@ -57,7 +59,8 @@ _TAYLOR = 8
 
 def is_sampled(mechanism: Mechanism) -> bool:
     """Return whether moments of fractional order need an integral."""
-    kinds = PoissonSampled | AccumulatedPoisson | SampledWithoutReplacement | GaussianMixtureStep
+    batches = SampledWithoutReplacement | SampledWithReplacement
+    kinds = PoissonSampled | AccumulatedPoisson | batches | GaussianMixtureStep
     return isinstance(mechanism, kinds)
 
 
@@ -129,6 +132,11 @@ def _log_moment(mechanism: Mechanism, order: Fraction) -> arb:
         case SampledWithoutReplacement():
             rate = Fraction(mechanism.batch, mechanism.records)
             return _fixed_batch(_noise_of(mechanism.event), rate, order)
+        case SampledWithReplacement(event=GaussianStep(sensitivity, noise_std)):
+            # what all copies bring, wherever there is one (`pld.from_mechanisms`, equal shares)
+            n, m = mechanism.records, mechanism.batch
+            noise = _Gaussian(m * m * _squared_ratio(sensitivity, noise_std))
+            return _fixed_batch(noise, any_copy(m, n), order)
         case GaussianMixtureStep():
             return _mixture_step(mechanism, order)
         case _:

@@ -14,11 +14,11 @@
     rounds = 100
     sampling = "none"
 
-`sampling` is none, poisson (with `rate`), fixed-batch or shuffled (with `batch` and `records`); of
-shuffled epochs `rounds` counts the steps. Instead of `[[releases]]` a file may say
-`run = "run.toml"`, a run's configuration, or have a section `[function]` about a Python function,
-whose sensitivity is promised. What is left out is "not stated"; the court reads it in every way
-that it could mean.
+`sampling` is none, poisson (with `rate`), fixed-batch, with-replacement or shuffled (with `batch`
+and `records`); of shuffled epochs `rounds` counts the steps. Instead of `[[releases]]` a file may
+say `run = "run.toml"`, a run's configuration, or have a section `[function]` about a Python
+function, whose sensitivity is promised. What is left out is "not stated"; the court reads it in
+every way that it could mean.
 """
 
 from __future__ import annotations
@@ -131,8 +131,8 @@ class ReleaseSection(_Section, frozen=True, kw_only=True):
         rounds: how often; of shuffled batches the number of steps.
         sampling: who takes part in a round.
         rate: probability that a record takes part, of poisson.
-        batch: records that take part, of fixed-batch and shuffled.
-        records: of all, of fixed-batch and shuffled.
+        batch: records that take part, of fixed-batch, with-replacement and shuffled.
+        records: of all, of fixed-batch, with-replacement and shuffled.
         party: who releases it, where records are of one party each.
     """
 

@@ -127,7 +127,7 @@ class _Reading:
             release: as stated.
             scheme: under which a rate is asked for; a fixed batch needs both of its numbers.
         """
-        if scheme is not Sampling.FIXED_BATCH:
+        if scheme not in (Sampling.FIXED_BATCH, Sampling.WITH_REPLACEMENT):
             return release.share
         return release.share if release.batch is not None and release.records is not None else None
 
@@ -135,8 +135,9 @@ class _Reading:
         """Return why no theorem prices the releases by this reading; None where one may."""
         schemes = {r.sampling or self.sampling for r in releases if r.sampled}
         try:
-            if Sampling.SHUFFLED in schemes:
-                require_rule(Sampling.SHUFFLED, self.adjacency)
+            for scheme in (Sampling.SHUFFLED, Sampling.WITH_REPLACEMENT):
+                if scheme in schemes:
+                    require_rule(scheme, self.adjacency)
         except InvalidParameter as none:
             return ClaimPrice(Enclosure.hull(Enclosure.of(0), Enclosure.of(inf)), str(none))
         return None
@@ -164,7 +165,8 @@ def _readings(releases: Sequence[StatedRelease], adjacency: Adjacency | None) ->
             # a record more moves all that stand behind it to other batches
             yield _Reading(Adjacency.ADD_REMOVE_ONE, False, scheme)
         replacing = scheme is Sampling.FIXED_BATCH or any(
-            r.sampling is Sampling.FIXED_BATCH or r.kind is MechanismKind.RANDOMISED_RESPONSE
+            r.sampling in (Sampling.FIXED_BATCH, Sampling.WITH_REPLACEMENT)
+            or r.kind is MechanismKind.RANDOMISED_RESPONSE
             for r in releases
         )
         if replacing and adjacency is None:

@@ -25,6 +25,7 @@ from ...mechanisms.events import (
     PureStep,
     RandomisedResponse,
     SampledWithoutReplacement,
+    SampledWithReplacement,
     UnprotectedRelease,
 )
 from ...mechanisms.sensitivity import (
@@ -151,6 +152,8 @@ class StatedRelease:
             raise InvalidParameter("sampling", "none", "another scheme where rate or batch stands")
         if self.sampling is not None and self.kind not in _ADDITIVE:
             raise InvalidParameter("sampling", self.sampling.value, "with gaussian or laplace only")
+        if self.sampling is Sampling.WITH_REPLACEMENT and self.kind is not MechanismKind.GAUSSIAN:
+            raise InvalidParameter("sampling", self.sampling.value, "with gaussian only")
         if self.clip_norm is not None:
             require_positive("clip_norm", self.clip_norm)
             if self.sensitivity is not None or self.kind not in _ADDITIVE:
@@ -333,10 +336,13 @@ class StatedRelease:
         if scheme is Sampling.POISSON:
             assert self.share is not None
             return PoissonSampled(step, float_up(self.share))
-        if scheme is Sampling.FIXED_BATCH:
+        if scheme in (Sampling.FIXED_BATCH, Sampling.WITH_REPLACEMENT):
             assert self.batch is not None
             assert self.records is not None
-            return SampledWithoutReplacement(step, self.batch, self.records)
+            if scheme is Sampling.FIXED_BATCH:
+                return SampledWithoutReplacement(step, self.batch, self.records)
+            assert isinstance(step, GaussianStep)
+            return SampledWithReplacement(step, self.batch, self.records)
         return step
 
 

@@ -26,6 +26,7 @@ from ...mechanisms.events import (
     RandomisedResponse,
     Repeated,
     SampledWithoutReplacement,
+    SampledWithReplacement,
     UnprotectedRelease,
 )
 from ...mechanisms.sensitivity import Derivation, Sensitivity, added, float_up
@@ -173,6 +174,9 @@ def _unwrapped(kind: MessageKind, mechanism: Mechanism) -> Iterator[MessageKind]
             yield from _unwrapped(replace(kind, sampling=scheme), mechanism.event)
         case SampledWithoutReplacement():
             scheme = f"{mechanism.batch:,} of {mechanism.records:,} records without replacement"
+            yield from _unwrapped(replace(kind, sampling=scheme), mechanism.event)
+        case SampledWithReplacement():
+            scheme = f"{mechanism.batch:,} of {mechanism.records:,} records with replacement"
             yield from _unwrapped(replace(kind, sampling=scheme), mechanism.event)
         case UnprotectedRelease():
             yield replace(kind, reason=mechanism.reason)

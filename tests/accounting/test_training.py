@@ -102,7 +102,7 @@ def test_what_is_missing_is_asked_for_with_the_readings() -> None:
     with pytest.raises(AmbiguousRun, match="sampling must be stated") as caught:
         training.epsilon(noise_multiplier=1.1, delta=1e-5, **MNIST)
     readings = {(r.run.sampling, r.run.adjacency.value): r for r in caught.value.readings}
-    assert len(readings) == 9 == str(caught.value).count("\n  ")
+    assert len(readings) == 10 == str(caught.value).count("\n  ")
     assert readings[Sampling.POISSON, ADD_REMOVE].steps == 14063
     assert readings[Sampling.NONE, ADD_REMOVE].epsilon > 6000
 

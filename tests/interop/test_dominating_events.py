@@ -12,7 +12,7 @@ import pytest
 from dpledger.accounting import guarantee
 from dpledger.accounting.pure import pure_epsilon
 from dpledger.interop import EventTree, mechanism_of
-from dpledger.interop.dp_events import Untranslatable, mechanisms_of_tree
+from dpledger.interop.dp_events import Untranslatable, dp_event_of, mechanisms_of_tree
 from dpledger.mechanisms import (
     Adjacency,
     Audience,
@@ -254,8 +254,24 @@ def test_batches_with_replacement_have_a_rule_under_replace_one_alone(adjacency)
 
 def test_what_has_no_rule_is_refused_with_what_is_nearest():
     replaced = Adjacency.REPLACE_ONE
-    gaussian = peer.SampledWithReplacementDpEvent(100, 5, peer.GaussianDpEvent(1.0))
-    with pytest.raises(Untranslatable, match="without replacement"):
-        mechanism_of(gaussian, adjacency=replaced, sensitivity=2)
+    inner = EventTree("DiscreteGaussianDpEvent", {"sensitivity": 1, "sigma": 4.0})
+    fields = {"source_dataset_size": 100, "sample_size": 5, "event": inner}
+    tree = EventTree("SampledWithReplacementDpEvent", fields)
+    with pytest.raises(Untranslatable, match="Gaussian or pure"):
+        mechanisms_of_tree(tree, adjacency=replaced, sensitivity=2)
     with pytest.raises(Untranslatable, match="noise multiplier 1/sqrt"):
         mechanism_of(peer.ZCDpEvent(0.1), adjacency=replaced, sensitivity=2)
+
+
+def test_gaussian_releases_of_a_batch_with_replacement_are_one_and_go_out_again():
+    noise = peer.GaussianDpEvent(4.0)
+    twice = peer.SelfComposedDpEvent(noise, 4)
+    event = peer.SampledWithReplacementDpEvent(100, 5, twice)
+    (found,) = mechanism_of(event, adjacency=Adjacency.REPLACE_ONE, sensitivity=2)
+    assert (found.batch, found.records) == (5, 100)
+    assert found.event.noise_std == 2.0
+    out = dp_event_of(found)  # noise over the whole sensitivity
+    assert out == peer.SampledWithReplacementDpEvent(100, 5, peer.GaussianDpEvent(1.0))
+    bare = peer.SampledWithReplacementDpEvent(100, 5, peer.GaussianDpEvent(0.0))
+    (found,) = mechanism_of(bare, adjacency=Adjacency.REPLACE_ONE, sensitivity=2)
+    assert isinstance(found, UnprotectedRelease)

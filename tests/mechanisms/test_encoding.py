@@ -33,6 +33,7 @@ from dpledger.mechanisms import (
     RandomisedResponse,
     Repeated,
     SampledWithoutReplacement,
+    SampledWithReplacement,
     UnprotectedRelease,
     declared,
 )
@@ -105,8 +106,15 @@ def batches(draw: st.DrawFn):
     return SampledWithoutReplacement(draw(steps()), draw(st.integers(1, records)), records)
 
 
+@st.composite
+def draws(draw: st.DrawFn):
+    step = GaussianStep(draw(sensitivities(Norm.L2, ZERO)), draw(noise))
+    return SampledWithReplacement(step, draw(st.integers(1, 10**9)), draw(st.integers(1, 10**9)))
+
+
 leaves = st.one_of(
     steps(),
+    draws(),
     mixtures(),
     batches(),
     st.builds(DiscreteGaussianStep, declarations(Norm.L2, REPLACE), noise),
@@ -311,6 +319,8 @@ BAD_EVENTS: dict[str, Callable[[], object]] = {
     "sampled unprotected": lambda: PoissonSampled(UnprotectedRelease("x"), 0.5),
     "sampled repetition": lambda: PoissonSampled(Repeated(STEP, 2), 0.5),
     "batch above records": lambda: SampledWithoutReplacement(STEP, 5, 4),
+    "Laplace with replacement": lambda: SampledWithReplacement(LaplaceStep(L1, 1.0), 2, 4),
+    "draws 0": lambda: SampledWithReplacement(STEP, 0, 4),
     "batch 0": lambda: SampledWithoutReplacement(STEP, 0, 4),
     "times 0": lambda: Repeated(STEP, 0),
     "times fractional": lambda: Repeated(STEP, 1.0),

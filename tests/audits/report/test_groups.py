@@ -27,6 +27,7 @@ from dpledger.mechanisms import (
     RandomisedResponse,
     Repeated,
     SampledWithoutReplacement,
+    SampledWithReplacement,
     UnprotectedRelease,
     declared,
 )
@@ -91,6 +92,7 @@ def test_other_derivations_audiences_and_releases_are_other_groups():
         (PoissonSampled(gaussian(), 0.25), "Poisson, rate 0.25"),
         (AccumulatedPoisson(gaussian(), 0.25, 4), "4 Poisson samples summed, rate 0.25"),
         (SampledWithoutReplacement(gaussian(), 5, 2000), "5 of 2,000 records"),
+        (SampledWithReplacement(gaussian(), 5, 2000), "5 of 2,000 records with replacement"),
         (GaussianMixtureStep(sensitivity(), sensitivity(2), 0.5, 2.0), "probability 0.5"),
         (gaussian(), "every record enters"),
     ],

@@ -14,7 +14,6 @@ from typing import Any, ClassVar, TypeVar
 
 import click
 
-from ..accounting.training import SCHEMES
 from ..mechanisms.adjacency import Adjacency
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -70,7 +69,7 @@ def options(*each: Callable[[F], F]) -> Callable[[F], F]:
 
 
 training_options = options(
-    click.option("--sampling", help=f"How batches are drawn: {', '.join(SCHEMES)}."),
+    click.option("--sampling", help="none, poisson, fixed-batch, with-replacement or shuffled."),
     click.option("--adjacency", help="add-remove-one, zero-out-one or replace-one."),
     click.option("--records", type=int, help="Number of records, public."),
     click.option("--batch", type=int, help="(Expected) records of a batch."),

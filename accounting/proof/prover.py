@@ -439,7 +439,7 @@ class Search:
             case DiscreteLaplaceStep():
                 kind = "discrete-laplace"
             case _:
-                raise NoRule(f"no rule prices a {type(mechanism).__name__}.")
+                raise NoRule(f"no rule prices {mechanism}.")
         ratio = _ratio_squared(mechanism)
         notion = Gdp(ratio) if isinstance(family, Gdp) else Zcdp(ratio / 2)
         name = "gdp" if isinstance(family, Gdp) else "zcdp"
@@ -449,7 +449,7 @@ class Search:
         """Return the Rényi DP of a Gaussian step on a hidden sample, at a whole order."""
         step, order = mechanism.event, int(at)
         if not isinstance(step, GaussianStep) or order != at:
-            raise NoRule(f"no rule prices a {type(mechanism).__name__} at order {float(at):g}.")
+            raise NoRule(f"no rule prices {mechanism} at order {float(at):g}.")
         require_amplification(mechanism)
         replaced = step.sensitivity.adjacency is Adjacency.REPLACE_ONE
         if replaced and isinstance(mechanism, PoissonSampled):

@@ -93,7 +93,7 @@ def test_of_every_kind_of_sampling_the_epsilon_of_a_training_run_is_the_checkers
     found = answer.data["guarantee"]
     if scheme == Sampling.WITH_REPLACEMENT.value:  # no rule of the checker: enclosed, and said so
         assert found["grade"] == Grade.ENCLOSED.value
-        assert "no rule prices a SampledWithReplacement" in found["not_proved"]
+        assert "no rule prices SampledWithReplacement" in found["not_proved"]
         assert accepted == []
     else:
         assert (found["grade"], found["not_proved"]) == (Grade.PROVED.value, None)

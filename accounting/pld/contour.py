@@ -35,7 +35,7 @@ from .nodes import EPS, maximal_loss
 from .pairs import DominatingPair
 from .placement import STRAIN, ContourTarget, Placement, log_modulus, place_contour, strain
 from .quadrature import Demand
-from .saddle import Counts, chernoff_deltas, epsilons_by_moments, sketch
+from .saddle import Counts, chernoff_deltas, epsilons_by_moments, log_moments_of, sketch
 
 Floats = npt.NDArray[np.float64]
 Complexes = npt.NDArray[np.complex128]
@@ -301,13 +301,13 @@ def _stretches(
     """
     if not points.size:
         return []
-    weights = sketch(counts)
+    moment = log_moments_of(sketch(counts))
     found, waiting = [], [points[np.argsort(log_deltas[points], kind="stable")]]
     while waiting:
         stretch = waiting.pop()
         grade = int(grades[stretch[stretch.size // 2]])
         ends = _ends(epsilons, log_deltas, stretch)
-        if stretch.size == 1 or all(strain(weights, grade, end) <= STRAIN for end in ends):
+        if stretch.size == 1 or all(strain(moment, grade, end) <= STRAIN for end in ends):
             found.append(stretch)
         else:
             waiting += np.array_split(stretch, 2)

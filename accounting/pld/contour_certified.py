@@ -21,7 +21,14 @@ from .decay_certified import modulus_beyond
 from .moments_certified import moments_on_line, real_moment
 from .nodes import maximal_loss
 from .placement import ContourTarget, Limits, Placement, place_contour, strain
-from .saddle import Counts, chernoff_delta, epsilon_by_moments, order_of, sketch
+from .saddle import (
+    Counts,
+    chernoff_delta,
+    epsilon_by_moments,
+    log_moments_of,
+    order_of,
+    sketch,
+)
 
 _BITS = 160
 """Bits of the balls: powers of a hundred million steps take 27 of them, cancellation a few."""
@@ -69,7 +76,9 @@ def _weight(counts: Counts, placement: Placement, near: ContourTarget) -> float:
 
     They are larger than δ by what cancels; δ falls by a share of about order · ε as ε doubles.
     """
-    cancels = exp(min(max(strain(sketch(counts), placement.grade, near), 0.0), 60.0))
+    cancels = exp(
+        min(max(strain(log_moments_of(sketch(counts)), placement.grade, near), 0.0), 60.0)
+    )
     return cancels / max(placement.order * near.epsilon, 0.1)
 
 

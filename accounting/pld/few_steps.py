@@ -18,7 +18,7 @@ from .ray import RayIntegral
 from .ray_panels import RayPlacement
 from .ray_placement import place_ray, reaches
 from .ray_sums import scale_and_rate
-from .saddle import Counts, chernoff_delta, epsilon_by_moments, order_of
+from .saddle import Counts, chernoff_delta, epsilon_by_moments, log_moments_of, order_of
 
 _TIGHT = 3e-6
 """The relative error of δ up to which an answer is good enough; ε errs by a tenth of it or so."""
@@ -164,7 +164,7 @@ def _ray(counts: Counts, epsilon: float, log_delta: float) -> RayPlacement | Non
     """Return a ray fit for a point of the curve, or None; a little left of the saddle."""
     # a little to the left of the saddle, beyond which there may be a cliff
     grade = chernoff_delta(counts, epsilon)[1] - 1
-    if strain(counts, grade, ContourTarget(epsilon, log_delta)) > _HOPELESS:
+    if strain(log_moments_of(counts), grade, ContourTarget(epsilon, log_delta)) > _HOPELESS:
         return None
     return place_ray(counts, epsilon, log_delta, order_of(grade))
 

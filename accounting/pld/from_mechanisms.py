@@ -148,7 +148,16 @@ def pairs_of(
                 counts[pair] += runs
     if mu_squared:
         counts[GaussianShift(mu_squared)] = 1
-    return dict(counts)
+    return {_first_of(pair): runs for pair, runs in counts.items()}
+
+
+@lru_cache(maxsize=1 << 16)
+def _first_of(pair: DominatingPair) -> DominatingPair:
+    """Return the first pair that equals this one: what is kept of it is found by identity then.
+
+    Moments are looked up by pair thousands of times a query; to compare fractions takes longer.
+    """
+    return pair
 
 
 def _pairs(

@@ -4,6 +4,7 @@ Equations are those of `contour`. Nothing here is trusted by an enclosure: a bad
 wide, not wrong.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, exp, floor, inf, log, log2, pi, sqrt
 from typing import NamedTuple
@@ -18,6 +19,7 @@ from .saddle import (
     Weights,
     entropy,
     log_moment,
+    log_moments_of,
     order_of,
     real_moment,
     sketch,
@@ -139,7 +141,9 @@ class Placement:
         return order_of(min(candidates, key=log_alias))
 
 
-def _period(counts: Weights, grade: int, target: ContourTarget, digits: float) -> float:
+def _period(
+    moment: Callable[[int], float], grade: int, target: ContourTarget, digits: float
+) -> float:
     """Return a Δ for which the aliasing (3) at this order is below exp(-digits) of δ.
 
     (3) has two terms. The first asks for cΔ >= digits - log δ. The second asks, for some λ > c, for
@@ -148,7 +152,7 @@ def _period(counts: Weights, grade: int, target: ContourTarget, digits: float) -
     enclosure.
 
     Args:
-        counts: pairs and how often each.
+        moment: log M(1+c) of the composition at every place of the grid.
         grade: of the line.
         target: a point that the contour serves.
         digits: natural-log digits wanted relative to δ.
@@ -157,7 +161,7 @@ def _period(counts: Weights, grade: int, target: ContourTarget, digits: float) -
     above = inf
     for ahead in _AHEAD:
         beyond = order_of(grade + ahead)
-        value = log_moment(counts, grade + ahead) + entropy(beyond) - beyond * target.epsilon
+        value = moment(grade + ahead) + entropy(beyond) - beyond * target.epsilon
         if value < inf:
             above = min(above, (value + need) / (beyond - c))
     return max(need / c, above) if above < inf else 4 * need / c
@@ -189,20 +193,21 @@ def place_contour(
         limits: the most nodes and moment terms.
     """
     weights = sketch(counts)
+    moment = log_moments_of(weights)
 
     def height(place: int) -> float:
-        return max(strain(weights, place, target) for target in targets)
+        return max(strain(moment, place, target) for target in targets)
 
     free = max(height(grade), STRAIN)
     periods = {
-        g: max(_period(weights, g, target, digits) for target in targets)
+        g: max(_period(moment, g, target, digits) for target in targets)
         for g in range(grade, max(grade - 12, LOWEST_GRADE - 1), -1)
     }
     grade = min(periods, key=lambda g: log(periods[g]) + _WEIGHT * max(height(g) - free, 0.0))
     # a step from a coarse grid, so that a near query finds the moments of this one
     step = 2.0 ** (floor(log2(2 * pi / periods[grade]) * 8) / 8)
     # |M| e^{-cε}/(πT) against δ, at the point where it is the largest share
-    base, c = log_moment(weights, grade), order_of(grade)
+    base, c = moment(grade), order_of(grade)
     worst = max(-c * target.epsilon - target.log_delta for target in targets)
     count, most_work = 16, max(limits.work, _LEAST_WORK * len(weights))
     while count < limits.nodes and _work(weights, Placement(grade, step, count)) < most_work:
@@ -220,10 +225,16 @@ def place_contour(
     return None if lost > _USELESS and len(counts) <= _FEW else found
 
 
-def strain(counts: Weights, grade: int, target: ContourTarget) -> float:
-    """Return the log of the bound by one moment over δ: the digits that cancel in the sum."""
+def strain(moment: Callable[[int], float], grade: int, target: ContourTarget) -> float:
+    """Return the log of the bound by one moment over δ: the digits that cancel in the sum.
+
+    Args:
+        moment: log M(1+c) of the composition at every place of the grid.
+        grade: the place of the line.
+        target: a point of the curve.
+    """
     c = order_of(grade)
-    return log_moment(counts, grade) + entropy(c) - c * target.epsilon - target.log_delta
+    return moment(grade) + entropy(c) - c * target.epsilon - target.log_delta
 
 
 def _work(counts: Weights, placement: Placement) -> int:

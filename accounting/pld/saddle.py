@@ -6,7 +6,7 @@ found again by the next.
 """
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from math import log1p, log2, sqrt
 from typing import Protocol, TypeVar
 
@@ -83,6 +83,11 @@ def log_moment(counts: Weights, grade: int) -> float:
     return sum(n * real_moment(pair, grade) for pair, n in counts.items())
 
 
+def log_moments_of(counts: Weights) -> Callable[[int], float]:
+    """Return `log_moment` of these counts, which takes every place once: searches come back."""
+    return cache(partial(log_moment, counts))
+
+
 def entropy(c: float) -> float:
     """Return c log c - (1+c) log(1+c), the last factor of the bound."""
     return -c * log1p(1 / c) - log1p(c)
@@ -139,24 +144,23 @@ def _best(
         bound: of `_epsilon_bound` and `_log_delta_bound`.
         guess: about the best order of a value.
     """
-    weights = sketch(counts)
+    moment = log_moments_of(sketch(counts))
 
-    def height(weights: Weights, grade: int) -> float:
-        return log_moment(weights, grade) + entropy(order_of(grade))
+    def height(grade: int) -> float:
+        return moment(grade) + entropy(order_of(grade))
 
     def lowest(value: float) -> int:
-        return _lowest(
-            lambda g: bound(height(weights, g), order_of(g), value), _grade_of(guess(value))
-        )
+        return _lowest(lambda g: bound(height(g), order_of(g), value), _grade_of(guess(value)))
 
     ends = sorted({lowest(float(x)) for x in {np.min(values), np.max(values)}})
     grades = np.arange(ends[0], ends[-1] + 1)
     orders = np.array([order_of(int(g)) for g in grades])
-    heights = np.array([height(weights, int(g)) for g in grades])
+    heights = np.array([height(int(g)) for g in grades])
     table = bound(heights[:, None], orders[:, None], values)
     places = np.argmin(table, axis=0)
     for place in set(places.tolist()):
-        heights[place] = height(counts, int(grades[place]))
+        grade = int(grades[place])
+        heights[place] = log_moment(counts, grade) + entropy(order_of(grade))
     return bound(heights[places], orders[places], values), grades[places]
 
 

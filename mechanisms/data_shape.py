@@ -128,7 +128,7 @@ class DataShape(Closed):
 
         Raises `InvalidParameter` for another shape or a modulus that is not positive.
         """
-        array = np.asarray(modulus, dtype=np.float64)
+        array = np.array(modulus, dtype=np.float64)  # what is priced is what is used
         if array.shape not in ((), (len(self.parties),)):
             raise InvalidParameter("modulus.shape", array.shape, f"() or ({len(self.parties)},)")
         require_positive("modulus", float(array.min()))

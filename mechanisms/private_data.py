@@ -393,7 +393,7 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
             )
             sensitivity = assuming(loss, sensitivity, minimised=True)
         else:
-            parts = self.shape.argmin_sensitivities(loss, modulus=modulus, tolerance=tolerance)
+            parts = self.shape.argmin_sensitivities(loss, modulus=moduli[:, 0], tolerance=tolerance)
             sensitivity = weighted(parts, weights)
         width = self.shape.parameters(loss)
         shift, origin = (

@@ -252,7 +252,10 @@ class PrivateTable(PrivateHandle[TableShape, Mapping[str, FloatArray]]):
         relation = named("adjacency", adjacency, Adjacency)
         if set(cells) != set(columns):
             raise InvalidParameter("cells", sorted(cells), f"those of {sorted(columns)}")
-        counts = {np.shape(each) for each in cells.values()}
+        # read once: what is priced is what is cut, and as long as what is summed
+        columns = {name: columns[name] for name in columns}
+        held = {name: real_numbers(f"cells of {name!r}", cells[name]) for name in columns}
+        counts = {each.shape for each in held.values()}
         if len(counts) != 1 or len(found := next(iter(counts))) != 1 or found[0] < 1:
             raise InvalidParameter("cells", counts, "arrays of one shape (n,), n >= 1")
         if (n_min is None) == (relation is Adjacency.ADD_REMOVE_ONE):
@@ -265,7 +268,7 @@ class PrivateTable(PrivateHandle[TableShape, Mapping[str, FloatArray]]):
         if not self._shape.count <= found[0] <= self._shape.most:
             # the number itself may be private
             raise InvalidParameter("n_min, n_max", (n_min, n_max), "bounds on the records held")
-        self._records = {name: _prepared(name, cells[name], columns[name]) for name in columns}
+        self._records = {name: _prepared(name, held[name], columns[name]) for name in columns}
 
     # --- statistics ---------------------------------------------------------------------------
 
@@ -501,10 +504,10 @@ def _products(
     return min(corners), max(corners)
 
 
-def _prepared(name: str, cells: Any, column: Column) -> FloatArray:
+def _prepared(name: str, cells: FloatArray, column: Column) -> FloatArray:
     """Return a column's cells as statistics read them; raise `InvalidParameter` for others."""
     # a copy: a later change of the caller's array must not slip past the checks
-    numbers = real_numbers(f"cells of {name!r}", cells).copy()
+    numbers = cells.copy()
     if isinstance(column, BoundedColumn):
         if not np.all(np.isfinite(numbers)):
             raise InvalidParameter(f"cells of {name!r}", "NaN or infinite", "finite numbers")

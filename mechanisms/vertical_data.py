@@ -38,7 +38,7 @@ from .labels import SIGNS
 from .layout import real_numbers
 from .loss_trial import require_convex, require_label_gap, stated
 from .protocols import FloatArray, Loss
-from .refusals import Closed, refuse_copies
+from .refusals import Closed, refuse_copies, require_itself
 from .sensitive import Sensitive
 from .sensitivity import (
     Sensitivity,
@@ -124,7 +124,7 @@ class VerticalShape(Closed):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LocalProblem:
+class LocalProblem(Closed):
     """One party's step: min <c, D x> + (penalty/2)|D x|² + (modulus/2)|x|² over |x| <= radius.
 
     Args:
@@ -229,6 +229,7 @@ class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
 
         Raises `InvalidParameter`, without a look at the rows, for a tolerance out of reach.
         """
+        require_itself("problem", problem, LocalProblem)
         sensitivity = vertical_predictions(
             row_bound=self.shape.row_bound,
             slope_bound=problem.slope_bound,
@@ -295,6 +296,7 @@ class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
 
         Raises `InvalidParameter` as `predictions` does.
         """
+        require_itself("problem", problem, LocalProblem)
         shape = self.shape
         rows, penalty = Fraction(float(shape.row_bound)), Fraction(problem.penalty)
         slope = Fraction(problem.slope_bound) + penalty * rows * Fraction(problem.radius)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dpledger.audits import AuditDataset
 from dpledger.mechanisms import (
+    Adjacency,
     BoundedColumn,
     DataShape,
     EventList,
@@ -70,6 +71,7 @@ from dpledger.solvers.losses import ClippedLogistic, Shifted
         CategoryColumn,
         RowBlocks,
         RandomisedResponse,
+        LocalProblem,
     ],
 )
 def test_no_class_from_elsewhere_answers_for_what_prices_rest_on(kind: type) -> None:
@@ -199,6 +201,72 @@ def test_what_stands_in_for_a_private_value_is_not_taken_for_it() -> None:
     with pytest.raises(InvalidParameter, match="itself"):
         Sensitive(part, exact(Fraction(0), width=3), parties=value.parties, dimension=3)
     assert not sink.events
+
+
+def test_a_local_problem_is_not_taken_from_what_stands_in_for_one() -> None:
+    """Its cut pull was believed, a thousand times as long as the bound it was priced by."""
+    data = VerticalDataset(
+        [np.eye(3)],
+        np.ones(3),
+        adjacency=Adjacency.REPLACE_ONE,
+        parties=("one",),
+        public_labels=True,
+    )
+    problem = LocalProblem(np.zeros(3), 1.0, 1.0, 1e-6, 1.0, 1e-3)
+    longer: Any = _StandIn(problem, cut_pull=np.full(3, 1e3))
+    for ask in (data.minimiser, data.predictions):
+        with pytest.raises(InvalidParameter, match="itself"):
+            ask("one", longer)
+
+
+@pytest.mark.parametrize("weights", [None, np.ones(1)])
+def test_a_minimisers_modulus_stays_what_it_is_priced_by(weights: Any) -> None:
+    """It was read again when the other points were, and so after they could write to it."""
+    modulus, shared = np.ones(1), np.zeros((1, 3))
+
+    class Writing:
+        def __array__(self, *_: object, **__: object) -> Any:
+            modulus[:] = 1e-3
+            return shared
+
+    data = AuditDataset(np.eye(3), np.ones(3), adjacency="replace-one", row_bound=1.0)
+    found, plain = (
+        private_value(
+            data.strongly_convex_argmin(
+                Logistic(),
+                modulus=m,
+                linear=linear,
+                tolerance=1e-3,
+                start=shared,
+                weights=weights,
+            )
+        )
+        for m, linear in ((modulus, Writing()), (1.0, shared))
+    )
+    assert modulus[0] == 1e-3
+    np.testing.assert_array_equal(found, plain)
+
+
+def test_a_table_reads_columns_and_cells_once() -> None:
+    """A column was priced by one pair of bounds and cut to another, n counted where no cells are."""
+
+    class Changing(dict[str, BoundedColumn]):
+        def __getitem__(self, name: str) -> BoundedColumn:
+            return BoundedColumn(0, 1000, 1.0)
+
+    class Longer:
+        shape = (1000,)
+
+        def __array__(self, *_: object, **__: object) -> Any:
+            return np.array([5.0, 5.0])
+
+    table = PrivateTable(
+        {"x": Longer()},  # type: ignore[dict-item]
+        Changing(x=BoundedColumn(0, 1, 1.0)),
+        adjacency="replace-one",
+    )
+    assert table.shape.count == 2
+    assert table.mean("x").sensitivity.value == 500.0
 
 
 def test_an_answer_is_drawn_by_the_truth_that_is_written() -> None:

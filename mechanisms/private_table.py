@@ -36,7 +36,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import frexp, fsum, isfinite, isqrt
-from typing import Any
 
 import numpy as np
 

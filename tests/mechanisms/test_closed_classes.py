@@ -248,7 +248,7 @@ def test_a_minimisers_modulus_stays_what_it_is_priced_by(weights: Any) -> None:
 
 
 def test_a_table_reads_columns_and_cells_once() -> None:
-    """A column was priced by one pair of bounds and cut to another, n counted where no cells are."""
+    """Priced by one pair of bounds a column was cut to another; n was one of no cells."""
 
     class Changing(dict[str, BoundedColumn]):
         def __getitem__(self, name: str) -> BoundedColumn:

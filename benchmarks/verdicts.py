@@ -18,14 +18,15 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import repeat
 from math import asinh, sqrt
 from pathlib import Path
 from zlib import crc32
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.random import Generator, SeedSequence
 from scipy.stats import binom
 
@@ -343,14 +344,15 @@ def main(arguments: list[str]) -> int:
     count, code = len(numbers) * _BLOCK, code_digest(_ROOMS)
     done = kept_blocks(asked.store, code)
     missing = [(r, n) for r in table for n in numbers if (r.name, asked.seed, n) not in done]
-    found = Parallel(n_jobs=asked.jobs, return_as="generator", prefer="processes")(
-        delayed(run_block)(row.name, asked.seed, number) for row, number in missing
-    )
-    for (row, number), findings in zip(missing, found, strict=True):
-        done[row.name, asked.seed, number] = findings
-        if asked.store is not None:
-            with asked.store.open("a", encoding="utf-8") as file:
-                file.write(json.dumps([code, row.name, asked.seed, number, findings]) + "\n")
+    with ProcessPoolExecutor(asked.jobs) as pool:
+        found = pool.map(
+            run_block, [r.name for r, _ in missing], repeat(asked.seed), [n for _, n in missing]
+        )
+        for (row, number), findings in zip(missing, found, strict=True):
+            done[row.name, asked.seed, number] = findings
+            if asked.store is not None:
+                with asked.store.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps([code, row.name, asked.seed, number, findings]) + "\n")
     most = int(binom.isf(FALSE_ALARM / max(1, len(table)), count, 1 - CONFIDENCE))
     print(f"{count} repetitions, seed {asked.seed}; at most {most} findings in a kept row\n")
     print("| verdict | claim | findings | share |\n|---|---|---|---|")

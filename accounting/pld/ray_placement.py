@@ -27,6 +27,7 @@ from .ray_sums import (
     INNER_ELLIPSE,
     MOST_INNER,
     SHAPES,
+    TALL,
     Boxes,
     ExponentialSum,
     PairSum,
@@ -134,7 +135,9 @@ def place_ray(
     first = complex(line.ends[-1])
     best: Stretch | None = None
     angles = _ANGLES
-    for shape in SHAPES:
+    for shape in SHAPES + TALL:
+        if best is not None and shape in TALL:
+            break
         paths = _paths(counts, shape, first)
         if paths is None:
             continue
@@ -174,7 +177,7 @@ def _low(counts: Counts, line: Stretch, epsilon: float, log_delta: float) -> Str
     sums on paths that leave it.
     """
     height = float(line.ends[-1].imag)
-    for shape in SHAPES:
+    for shape in SHAPES + TALL:
         paths = _paths(counts, shape, line.start, height)
         if paths is None:
             continue
@@ -273,7 +276,7 @@ def _as_accurate(
     if isinstance(path, Line):
         return _line(pair, z[-1], -float(np.min(spare)))
     mu, q = scale_and_rate(pair)
-    if not falls(path, mu, q, z):
+    if not falls(path.ends[-1], mu, q, z):
         return None
     allowed = sums.terms.log_sum(z) + spare
     along = _cut(np.array(path.ends), rising, mu, q, z, allowed, INNER_ELLIPSE)
@@ -296,7 +299,7 @@ def _line(pair: Sampled, last: complex, digits: float) -> Line | None:
 
 def _falls(pair: Sampled, path: Path | Line, end: Complexes) -> bool:
     """Return whether the path of a pair is one that bounds what is above the end of a ray."""
-    return isinstance(path, Path) and falls(path, *scale_and_rate(pair), end)
+    return isinstance(path, Path) and falls(path.ends[-1], *scale_and_rate(pair), end)
 
 
 def _cut_outer(

@@ -31,9 +31,9 @@ _ACROSS = (INNER_ELLIPSE - 1 / INNER_ELLIPSE) / 2
 MOST_INNER = 160
 """Panels of a path above which a ray is no good: 4 000 terms, each for every outer node."""
 
-_HIGHEST_LIFT = 3.5
-"""The height Y, at most, of the path above the real axis; |φ| grows by e^{Y²/2} there, at most
-e^6.2.
+_HIGHEST = 3.5
+"""The height Y, at most, of most paths above the real axis: boxes around their ramps see |φ| grow
+by e^{Y²/2}, at most e^6.2.
 """
 NEGLIGIBLE = -75.0
 """Natural logarithm of terms that may join the error: e^-75 is far below what doubles resolve."""
@@ -134,11 +134,13 @@ class Shape(NamedTuple):
         lift: μY < π: how far towards the zeros of r.
         slope: of the ramp.
         met: how many steps' worth of N(0, 1) may lie beyond the point where the ramp starts.
+        highest: of Y.
     """
 
     lift: float
     slope: float
     met: float
+    highest: float = _HIGHEST
 
 
 SHAPES = (
@@ -153,6 +155,12 @@ SHAPES = (
 those that leave the axis at once (an infinite `met`).
 """
 
+TALL = (Shape(1.3, 0.3, inf, inf), Shape(1.3, 0.6, inf, inf), Shape(1.3, 0.15, inf, inf))
+"""What is tried where none of `SHAPES` serves: much noise, whose losses are small over a wide range
+of u. r^x grows far out there, and only a path as high as the zeros of r allow makes up for it. On
+a ramp that is gentler than 45 degrees |φ| falls, however high it ends.
+"""
+
 
 def path_of(pair: Sampled, steps: int, shape: Shape, first: complex) -> Path | None:
     """Return a path in few panels for a ray from `first` on; None where it would be too long.
@@ -164,7 +172,7 @@ def path_of(pair: Sampled, steps: int, shape: Shape, first: complex) -> Path | N
         first: the z with the least height on which the path is used.
     """
     mu, q = scale_and_rate(pair)
-    height = min(shape.lift / mu, _HIGHEST_LIFT)
+    height = min(shape.lift / mu, shape.highest)
     symmetrised = pair.order is Order.SYMMETRISED
     low = mu / 2 if symmetrised else -9.5
     turn = max(sqrt(2 * log(max((steps + 1) / shape.met, 1.0))), low)
@@ -172,10 +180,13 @@ def path_of(pair: Sampled, steps: int, shape: Shape, first: complex) -> Path | N
     # beyond, r is nearly q e^v, and falls along 45 degrees for every z from the first on
     zero = (log((1 - q) / q) + 1.0) / mu + mu / 2
     gain = (1 + first.real - first.imag) * mu + height
-    ramp = max(lifted + 0.2, zero, gain + 3.0)
-    # at the end r'/r is within a fiftieth of its limit μ
-    length = max(min(42.0 / (ramp - gain), 14.0), zero + 3.0 / mu - ramp)
-    end = complex(ramp + length, height + length)
+    # at the end r'/r is within a fiftieth of its limit μ, which counts where z is large
+    for spare in (3.0, 3.0 + mu * abs(1 + first) / 25):
+        ramp = max(lifted + 0.2, zero, gain + spare)
+        length = max(min(42.0 / (ramp - gain), 14.0), zero + 3.0 / mu - ramp)
+        end = complex(ramp + length, height + length)
+        if falls(end, mu, q, np.array([first])):
+            break
     # ellipses stay away from the zeros at π/μ
     width = 0.85 * min(1.6, pi / mu - height, pi / mu) / _ACROSS
     ends = [complex(low)]
@@ -418,13 +429,12 @@ def beyond(path: Path, mu: float, q: float) -> ExponentialSum:
     return tails + ExponentialSum(np.array([-low * low / 2 + 0j]), np.zeros(1, np.complex128))
 
 
-def falls(path: Path, mu: float, q: float, z: Complexes) -> bool:
-    """Return whether |φ r^{1+z}| falls along 45 degrees beyond the path, for z between those given.
+def falls(last: complex, mu: float, q: float, z: Complexes) -> bool:
+    """Return whether |φ r^{1+z}| falls along 45 degrees from `last` on, for z between those given.
 
     The slope of its logarithm is at most Im u - Re u + μ (1+x) (1+2κ) - μ y (1-2κ), as r'/r =
     μ/(1 + η e^{-v}) differs from μ by at most κ μ: linear in z.
     """
-    last = path.ends[-1]
     ratio = (1 - q) / q * exp(min(mu * mu / 2 - mu * last.real, 300.0))
     if not ratio < 0.25:
         return False

@@ -8,6 +8,7 @@ from math import erf, exp, log, log1p, pi, sqrt
 import numpy as np
 import pytest
 from flint import acb, arb
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from dpledger.accounting.numbers.enclosure import precision
@@ -125,6 +126,46 @@ def test_two_steps_are_enclosed_as_a_double_integral_has_them(
     # the reference is good to some ten digits, and ε moves δ by a tenth of its own error at least
     assert two_steps(pair, found.lower_float * (1 - 1e-9)) > delta
     assert two_steps(pair, found.upper_float * (1 + 1e-9)) < delta
+
+
+def two_replaced(pair: Sampled, epsilon: float) -> float:
+    """Return δ(ε) of two symmetrised steps, as `two_steps`."""
+    assert isinstance(pair.base, GaussianShift)
+    mu, q = sqrt(pair.base.mu_squared), float(pair.rate)
+
+    def one(eps: NDArray[np.float64]) -> NDArray[np.float64]:
+        odds = np.expm1(np.abs(eps))
+        v = np.log1p(odds / q)
+        found = q * ndtr(mu / 2 - v / mu) - (odds + q) * ndtr(-mu / 2 - v / mu)
+        # the pair read backwards is the same pair
+        return np.where(eps < 0, -np.expm1(eps) + np.exp(eps) * found, found)
+
+    kink = (log1p(np.expm1(epsilon) / q) + mu * mu / 2) / mu
+    ends = np.concatenate([np.linspace(mu / 2, kink, 400), np.linspace(kink, kink + 14, 400)[1:]])
+    x, w = np.polynomial.legendre.leggauss(16)
+    half = np.diff(ends)[:, None] / 2
+    u, weight = (ends[:-1, None] + half * (1 + x)).ravel(), (half * w).ravel()
+    loss = np.log1p(q * np.expm1(mu * u - mu * mu / 2))
+    density = weight * np.exp(-u * u / 2) / sqrt(2 * pi)
+    atom = (1 - q) * erf(mu / 2 / sqrt(2)) * float(one(np.array(epsilon)))
+    return atom + float(
+        np.sum(density * (np.exp(loss) * one(epsilon - loss) + one(epsilon + loss)))
+    )
+
+
+@pytest.mark.parametrize(
+    ("rate", "multiplier", "delta"),
+    [(1 / 99, 5.0, 1e-5), (1 / 99, 20.0, 1e-7), (1 / 99, 40.0, 1e-5), (1e-3, 20.0, 1e-10)],
+)
+def test_two_replaced_steps_of_much_noise_have_a_ray(
+    rate: float, multiplier: float, delta: float
+) -> None:
+    pair = drawn(rate, multiplier, SYMMETRISED)
+    found = ray_certified.epsilon_enclosure({pair: 2}, delta)
+    assert found is not None
+    assert found.relative_width < 1e-9
+    assert two_replaced(pair, found.lower_float * (1 - 1e-9)) > delta
+    assert two_replaced(pair, found.upper_float * (1 + 1e-9)) < delta
 
 
 LISTS = [

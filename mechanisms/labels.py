@@ -119,12 +119,18 @@ class RealLabels(Closed):
         _require(np.abs(labels) <= self.bound, f"in [-{self.bound:g}, {self.bound:g}]")
 
 
+_STEPS = 2**24
+"""Steps from one end of real labels to the other where weights stand beside them: of the 53 bits of
+a number, 27 are then left to the weight."""
+
+
 @dataclass(frozen=True, slots=True)
 class WeightedLabels(Closed):
     """A label and a weight in [0, 1] in one number: 2k + weight for the k-th of `labels`, from 0.
 
     So the weight is a part of the record like its label, and as private; a loss that multiplies a
-    record's slope by it (`dpledger.solvers.Weighted`) has the bounds that it had.
+    record's slope by it (`dpledger.solvers.Weighted`) has the bounds that it had. Real labels are
+    rounded to the nearest of 2^24 + 1 within their bound, each record's by itself.
 
     >>> codes = WeightedLabels(SIGNS).joined(np.array([-1.0, 1.0, 1.0]), np.array([1.0, 0.25, 0.0]))
     >>> codes.tolist()
@@ -133,11 +139,11 @@ class WeightedLabels(Closed):
     [[-1.0, 1.0, 1.0], [1.0, 0.25, 0.0]]
     """
 
-    labels: SignLabels | ClassLabels
+    labels: SignLabels | ClassLabels | RealLabels
 
     def __post_init__(self) -> None:
-        if not isinstance(self.labels, SignLabels | ClassLabels):
-            raise InvalidParameter("labels", self.labels, "SignLabels or ClassLabels")
+        if not isinstance(self.labels, SignLabels | ClassLabels | RealLabels):
+            raise InvalidParameter("labels", self.labels, "SignLabels, ClassLabels or RealLabels")
 
     @property
     def filler(self) -> float:
@@ -146,8 +152,8 @@ class WeightedLabels(Closed):
 
     @property
     def extremes(self) -> tuple[float, float]:
-        """The first two labels, of weight 1."""
-        return (1.0, 3.0)
+        """Two labels of weight 1: the ends of real ones, the first two of others."""
+        return (1.0, 2.0 * _STEPS + 1.0 if isinstance(self.labels, RealLabels) else 3.0)
 
     def joined(self, labels: _Labels, weights: _Labels) -> _Labels:
         """Return labels with weights, of shape (n,) each.
@@ -156,14 +162,26 @@ class WeightedLabels(Closed):
         """
         self.labels.require(labels)
         _require((weights >= 0.0) & (weights <= 1.0), "of a weight in [0, 1]")
-        signs = isinstance(self.labels, SignLabels)
-        return (labels + 1.0 if signs else 2.0 * labels) + weights
+        match self.labels:
+            case SignLabels():
+                whole = (labels + 1.0) / 2.0
+            case ClassLabels():
+                whole = labels
+            case RealLabels(bound):
+                whole = np.rint((labels / bound + 1.0) * (_STEPS // 2))
+        return 2.0 * whole + weights
 
     def parts(self, codes: _Labels) -> tuple[_Labels, _Labels]:
         """Return labels and weights, each of the shape of `codes`."""
         whole = np.floor(0.5 * codes)
-        signs = isinstance(self.labels, SignLabels)
-        return (2.0 * whole - 1.0 if signs else whole), codes - 2.0 * whole
+        weights = codes - 2.0 * whole
+        match self.labels:
+            case SignLabels():
+                return 2.0 * whole - 1.0, weights
+            case ClassLabels():
+                return whole, weights
+            case RealLabels(bound):
+                return (whole / (_STEPS // 2) - 1.0) * bound, weights
 
     def some(self, most: int) -> _Labels:
         """Return labels to try a loss with: each with no weight, some, and all of it."""
@@ -176,10 +194,16 @@ class WeightedLabels(Closed):
 
     def require(self, labels: _Labels) -> None:
         """Raise `InvalidParameter` naming the first record that has no such label or weight."""
-        count = self.labels.classes if isinstance(self.labels, ClassLabels) else 2
-        within = (labels >= 0.0) & (labels < 2.0 * count)
+        match self.labels:
+            case SignLabels():
+                last = 1
+            case ClassLabels(classes):
+                last = classes - 1
+            case RealLabels():
+                last = _STEPS
+        within = (labels >= 0.0) & (labels < 2.0 * (last + 1))
         allowed = within & (self.parts(np.where(within, labels, 0.0))[1] <= 1.0)
-        _require(allowed, f"2k + weight, k in [0, {count - 1}] and the weight in [0, 1]")
+        _require(allowed, f"2k + weight, k in [0, {last}] and the weight in [0, 1]")
 
 
 LabelDomain = SignLabels | ClassLabels | RealLabels | WeightedLabels

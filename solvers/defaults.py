@@ -236,7 +236,7 @@ def regression_defaults(
     left. Rows are less the known constant, and never cut: a cut row's score would be biased.
 
     Args:
-        shape: of all parties' records, with real labels.
+        shape: of all parties' records, with real labels, or with such and weights.
         loss: smooth; convex.
         epsilon: of the whole run, > 0.
         delta: in (0, 1).
@@ -245,6 +245,7 @@ def regression_defaults(
         regularisation: lambda of the regulariser, in mean loss + (lambda/2)|w|².
     """
     labels, curvature = shape.label_domain, float(loss.curvature_bound or 0)
+    labels = labels.labels if isinstance(labels, WeightedLabels) else labels
     if not isinstance(labels, RealLabels):
         raise InvalidParameter("label_domain", labels, "RealLabels")
     require_positive("loss.curvature_bound", curvature)

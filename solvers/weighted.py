@@ -12,14 +12,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ..mechanisms.errors import InvalidParameter
-from ..mechanisms.labels import ClassLabels, LabelDomain, SignLabels, WeightedLabels
+from ..mechanisms.labels import (
+    ClassLabels,
+    LabelDomain,
+    RealLabels,
+    SignLabels,
+    WeightedLabels,
+)
 from ..mechanisms.protocols import FloatArray
 from ..mechanisms.vertical_data import LabelLoss
 
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """weight · l(s, y) of a loss l of signs or classes, the weight in [0, 1].
+    """weight · l(s, y) of a loss l, the weight in [0, 1].
 
     A slope times at most 1 is within l's bound, so that mean gradients, which divide by the number
     of records and not by their weights, have l's sensitivity whether weights are public or private:
@@ -32,8 +38,8 @@ class Weighted:
     loss: LabelLoss
 
     def __post_init__(self) -> None:
-        if not isinstance(self.loss.label_domain, SignLabels | ClassLabels):
-            raise InvalidParameter("loss", self.loss, "one of signs or classes")
+        if isinstance(self.loss.label_domain, WeightedLabels):
+            raise InvalidParameter("loss", self.loss, "one without weights")
 
     @property
     def outputs(self) -> int:
@@ -70,5 +76,5 @@ class Weighted:
     @property
     def _labels(self) -> WeightedLabels:
         domain = self.loss.label_domain
-        assert isinstance(domain, SignLabels | ClassLabels)  # checked when it was made
+        assert isinstance(domain, SignLabels | ClassLabels | RealLabels)  # checked when it was made
         return WeightedLabels(domain)

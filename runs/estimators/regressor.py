@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import Enum
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -19,16 +19,17 @@ from ...mechanisms.errors import (
     require_open_unit,
     require_positive,
 )
-from ...mechanisms.labels import RealLabels
+from ...mechanisms.labels import LabelDomain, RealLabels, WeightedLabels
 from ...mechanisms.protocols import FloatArray
 from ...mechanisms.vertical_data import LabelLoss
 from ...solvers.consensus import ConsensusDpAdmm
 from ...solvers.defaults import regression_defaults
 from ...solvers.losses import Huber, SmoothedQuantile, bounded_squared
 from ...solvers.threat_model import PER_PARTY, ThreatModel
+from ...solvers.weighted import Weighted
 from .algorithms import SolverFactory
 from .parties import PrivateModelOfParties
-from .rows import bounded_rows, without_cells
+from .rows import bounded_rows, shares, without_cells
 
 _LEAST_REGULARISATION = 1e-7
 """Where stopping in time regularises, the weight only keeps the optimum finite."""
@@ -71,8 +72,9 @@ class PrivateAdmmRegressor(RegressorMixin, PrivateModelOfParties):  # type: igno
       width to either side (`SmoothedQuantile`).
 
     Rounds and steps follow from a model of error (`regression_defaults`), and predictions are cut
-    to the bounds, which costs nothing. There are no sample weights, which the classifier has at the
-    price of the largest; give `records_per_unit` where a person has several records.
+    to the bounds, which costs nothing. Sample weights are those of the classifier, at the price of
+    the largest; beside them targets are rounded to 2^-24 of the bounds' width. Give
+    `records_per_unit` where a person has several records.
 
     Args:
         epsilon: what the proved epsilon of one fit must not exceed, > 0.
@@ -83,9 +85,10 @@ class PrivateAdmmRegressor(RegressorMixin, PrivateModelOfParties):  # type: igno
         huber_width: from where on the Huber loss is straight, in the target's units, > 0; None for
             a tenth of the bounds' width.
         quantile: the level of the quantile, in (0, 1).
-        n_parties, parties, rounds, threat_model, row_bound, clip, fit_intercept, regularisation,
-            n_min, records_per_unit, random_state, ledger: as in `PrivateAdmmClassifier`; `clip`
-            cuts targets as well as rows, and without an intercept the middle of the bounds is one.
+        n_parties, parties, rounds, threat_model, row_bound, weight_bound, clip, fit_intercept,
+            regularisation, n_min, records_per_unit, random_state, ledger: as in
+            `PrivateAdmmClassifier`; `clip` cuts targets as well as rows, and without an intercept
+            the middle of the bounds is one.
         warm_start: whether a fit starts from the model of the fit before it, which is public.
 
     Attributes: as of `PrivateAdmmClassifier`; `coef_` of shape (d,), `intercept_` a number.
@@ -119,6 +122,7 @@ class PrivateAdmmRegressor(RegressorMixin, PrivateModelOfParties):  # type: igno
         rounds: int | None = None,
         threat_model: ThreatModel = PER_PARTY,
         row_bound: float = 1.0,
+        weight_bound: float = 1.0,
         clip: bool = False,
         fit_intercept: bool = True,
         regularisation: float | None = None,
@@ -140,6 +144,7 @@ class PrivateAdmmRegressor(RegressorMixin, PrivateModelOfParties):  # type: igno
         self.rounds = rounds
         self.threat_model = threat_model
         self.row_bound = row_bound
+        self.weight_bound = weight_bound
         self.clip = clip
         self.fit_intercept = fit_intercept
         self.regularisation = regularisation
@@ -149,13 +154,13 @@ class PrivateAdmmRegressor(RegressorMixin, PrivateModelOfParties):  # type: igno
         self.random_state = random_state
         self.ledger = ledger
 
-    def fit(self, X: Any, y: Any, *, party_of: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, party_of: Any = None) -> Self:
         """Train on private records; returns the estimator.
 
         Args:
             X: rows of shape (n, d), dense or sparse.
             y: targets of shape (n,), within the bounds.
-            party_of: as in `PrivateAdmmClassifier.fit`.
+            sample_weight, party_of: as in `PrivateAdmmClassifier.fit`.
 
         Raises before anything is spent: `InvalidParameter` or `ValueError` for bad input, and
         whatever `paid_run` does.
@@ -173,16 +178,18 @@ class PrivateAdmmRegressor(RegressorMixin, PrivateModelOfParties):  # type: igno
         rows = bounded_rows(
             features, row_bound=self.row_bound, clip=self.clip, constant=self.fit_intercept
         )
-        start = self._start()
-        scaled = (targets - middle) / half
-        labels = np.clip(scaled, -1.0, 1.0)
-        model, _ = self._trained(
-            rows, labels, RealLabels(1.0), party_of, self._factory(start), start=start
-        )
-        weights = model * half * (np.sqrt(0.5) if self.fit_intercept else 1.0)
+        start, loss, plain = self._start(), self._loss(), RealLabels(1.0)
+        labels, domain = np.clip((targets - middle) / half, -1.0, 1.0), cast(LabelDomain, plain)
+        if sample_weight is not None:
+            weights = shares(sample_weight, rows, weight_bound=self.weight_bound, clip=self.clip)
+            loss, domain = Weighted(loss), WeightedLabels(plain)
+            labels = domain.joined(labels, weights)
+        factory = self._factory(loss, start)
+        model, _ = self._trained(rows, labels, domain, party_of, factory, start=start)
+        model = model * half * (np.sqrt(0.5) if self.fit_intercept else 1.0)
         width = self.n_features_in_
-        self.coef_ = weights[:width] / self.row_bound
-        self.intercept_ = middle + float(weights[width]) if self.fit_intercept else middle
+        self.coef_ = model[:width] / self.row_bound
+        self.intercept_ = middle + float(model[width]) if self.fit_intercept else middle
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -221,9 +228,9 @@ class PrivateAdmmRegressor(RegressorMixin, PrivateModelOfParties):  # type: igno
         require_positive("huber_width", self.huber_width)
         return Huber(self.huber_width / self._range()[1], 1.0)
 
-    def _factory(self, start: tuple[float, ...]) -> SolverFactory:
+    def _factory(self, loss: LabelLoss, start: tuple[float, ...]) -> SolverFactory:
         """Return the maker of solvers, whose settings know public numbers only."""
-        loss, share = self._loss(), self._epsilon_of_a_record()
+        share = self._epsilon_of_a_record()
         if self.regularisation is not None:
             require_positive("regularisation", self.regularisation)
 

@@ -4,6 +4,7 @@
 2. With next to no noise, the model is the optimum of the weighted loss over the number of records.
 3. What is planned and paid does not depend on the weights, or on their bound.
 4. Weights out of range are refused, or cut; what a refusal tells is an assumption.
+5. All of this of a regressor, whose targets are rounded to 2^-24 of their range beside weights.
 """
 
 from typing import Any
@@ -16,7 +17,11 @@ from dpledger.mechanisms import Adjacency, InvalidParameter
 
 pytest.importorskip("sklearn")
 
-from dpledger.runs.estimators import AdmmAlgorithm, PrivateAdmmClassifier
+from dpledger.runs.estimators import (
+    AdmmAlgorithm,
+    PrivateAdmmClassifier,
+    PrivateAdmmRegressor,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpledger.mechanisms.errors.RepeatableNoise")
 
@@ -116,3 +121,55 @@ def test_candidates_are_trained_with_weights_and_chosen_without() -> None:
     found, plain = made.fit(X, Y, np.full(400, 4.0)).coef_, made.fit(X, Y).coef_
     np.testing.assert_array_equal(found, plain)
     assert not np.array_equal(made.fit(X, Y, WEIGHTS).coef_, plain)
+
+
+TARGETS = np.clip(20.0 + X @ [4.0, -2.0, 1.0] + 0.3 * RNG.normal(size=400), 15.0, 25.0)
+
+
+def regression(**given: Any) -> PrivateAdmmRegressor:
+    known: dict[str, Any] = {
+        "epsilon": 1.0,
+        "delta": 1e-5,
+        "adjacency": Adjacency.REPLACE_ONE,
+        "target_bounds": (15.0, 25.0),
+        "weight_bound": 4.0,
+        "random_state": 1,
+    }
+    return PrivateAdmmRegressor(**(known | given))
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber", "quantile"])
+def test_a_regressor_with_weights_at_the_bound_has_none(loss: str) -> None:
+    made = regression(loss=loss, rounds=5)
+    plain = made.fit(X, TARGETS)
+    expected, promised = plain.coef_, plain.certificate_.subject
+    weighted = made.fit(X, TARGETS, np.full(400, 4.0))
+    np.testing.assert_allclose(weighted.coef_, expected, rtol=1e-5)
+    assert weighted.certificate_.subject == promised
+    assert [each for each in weighted.privacy_.assumptions if "sample weights" in each]
+    others = TARGETS.copy()
+    others[WEIGHTS == 0.0] = 15.0
+    found = made.fit(X, TARGETS, WEIGHTS).coef_
+    np.testing.assert_array_equal(made.fit(X, others, WEIGHTS).coef_, found)
+    assert not np.allclose(found, expected, rtol=1e-3)
+
+
+def test_without_noise_a_regressor_is_the_optimum_of_the_weighted_squares() -> None:
+    found = regression(epsilon=1e7, regularisation=1e-2, rounds=100).fit(X, TARGETS, WEIGHTS)
+    rows, scaled = np.hstack([X, np.ones((400, 1))]) * np.sqrt(0.5), (TARGETS - 20.0) / 5.0
+
+    def optimum(weights: np.ndarray) -> np.ndarray:
+        share = weights[:, None] * rows / 400
+        return np.linalg.solve(share.T @ rows + 1e-2 * np.eye(4), share.T @ scaled)
+
+    model = np.append(found.coef_, found.intercept_ - 20.0) / np.sqrt(0.5) / 5.0
+    np.testing.assert_allclose(model, optimum(WEIGHTS / 4.0), rtol=0.02, atol=0.02)
+    assert np.max(np.abs(model - optimum(np.ones(400)))) > 0.1
+
+
+def test_weights_of_a_regressor_beyond_the_bound_are_refused_or_cut() -> None:
+    with pytest.raises(InvalidParameter, match="weight_bound=2"):
+        regression(weight_bound=2.0).fit(X, TARGETS, WEIGHTS)
+    made = regression(weight_bound=2.0, clip=True, rounds=5)
+    cut = made.fit(X, TARGETS, WEIGHTS).coef_
+    np.testing.assert_array_equal(made.fit(X, TARGETS, np.minimum(WEIGHTS, 2.0)).coef_, cut)

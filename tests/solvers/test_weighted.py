@@ -36,6 +36,7 @@ REPLACE, ZERO, ADD = (
     Adjacency.ADD_REMOVE_ONE,
 )
 SIGNED, CLASSES = WeightedLabels(SIGNS), WeightedLabels(ClassLabels(3))
+TARGETS = WeightedLabels(RealLabels(2.0))
 RECORDS, WIDTH, TRIES = 4, 2, 40
 
 
@@ -66,6 +67,17 @@ def test_a_label_and_its_weight_are_read_back(label: int, weight: float) -> None
     assert abs(weights[0] - weight) <= 2.0**-50
 
 
+@given(label=st.floats(-2.0, 2.0), weight=st.floats(0.0, 1.0))
+def test_a_target_and_its_weight_are_read_back_within_a_step(label: float, weight: float) -> None:
+    code = TARGETS.joined(np.array([label]), np.array([weight]))
+    TARGETS.require(code)
+    labels, weights = TARGETS.parts(code)
+    assert abs(labels[0]) <= 2.0
+    assert abs(labels[0] - label) <= 2.0**-23 * (1 + 1e-6)  # half a step, and roundings
+    assert 0.0 <= weights[0] <= 1.0
+    assert abs(weights[0] - weight) <= 2.0**-27
+
+
 @pytest.mark.parametrize("code", [-0.5, 1.5, 3.25, 4.0, float("nan"), float("inf")])
 def test_a_number_that_is_no_label_with_a_weight_is_refused_by_its_place(code: float) -> None:
     with pytest.raises(InvalidParameter, match=r"'that of record 1' must be 2k \+ weight"):
@@ -84,8 +96,8 @@ def test_labels_with_weights_and_without_do_not_mean_the_same() -> None:
         assert domain.contains(domain)
         assert not any(domain.contains(each) or each.contains(domain) for each in others)
         domain.require(np.array([domain.filler, *domain.extremes, *domain.some(1024)]))
-    with pytest.raises(InvalidParameter, match="one of signs or classes"):
-        Weighted(Huber(1.0, 1.0))
+    with pytest.raises(InvalidParameter, match="one without weights"):
+        Weighted(Weighted(Logistic()))
     data = held(np.eye(RECORDS, WIDTH), np.array([1.0, 3.0, 2.5, 0.0]), SIGNED, REPLACE)
     with pytest.raises(InvalidParameter, match="defined for"):
         data.mean_gradient(Logistic(), np.zeros(WIDTH))
@@ -130,8 +142,12 @@ def released(data: Any, loss: Weighted, w: np.ndarray, *, argmin: bool) -> Sensi
 @pytest.mark.parametrize("adjacency", [REPLACE, ZERO, ADD], ids=str)
 @pytest.mark.parametrize(
     ("domain", "loss"),
-    [(SIGNED, Weighted(ClippedLogistic(0.5))), (CLASSES, Weighted(Multinomial(3)))],
-    ids=["signs", "classes"],
+    [
+        (SIGNED, Weighted(ClippedLogistic(0.5))),
+        (CLASSES, Weighted(Multinomial(3))),
+        (TARGETS, Weighted(Huber(1.0, 2.0))),
+    ],
+    ids=["signs", "classes", "targets"],
 )
 def test_no_neighbour_moves_a_release_by_more_than_its_sensitivity(
     domain: WeightedLabels, loss: Weighted, adjacency: Adjacency, argmin: bool

@@ -48,9 +48,9 @@ def require_amplification(mechanism: Mechanism) -> None:
     """Raise `UnpricedMechanism` unless the theorem on this kind of sampling covers `mechanism`.
 
     Poisson sampling: add/remove or zero-out, and of a Gaussian step replace-one where its
-    derivation bounds what one record brings; a fixed batch: replace-one; a Gaussian mixture step:
-    any of these. Under add/remove a sampled sum must not be divided by the number of records, which
-    is not public. Other mechanisms pass.
+    derivation bounds what one record brings; a fixed batch: replace-one, and a mean is over what is
+    drawn; a Gaussian mixture step: any of these. Under add/remove a sampled sum must not be divided
+    by the number of records, which is not public. Other mechanisms pass.
     """
     match mechanism:
         case PoissonSampled(event=GaussianStep() as event) if mechanism.bounds_each_record:
@@ -58,7 +58,11 @@ def require_amplification(mechanism: Mechanism) -> None:
         case PoissonSampled(event=event) | AccumulatedPoisson(event=event):
             _require_relation(mechanism, event.sensitivity, _WITHOUT)
         case SampledWithoutReplacement() | SampledWithReplacement():
-            _require_relation(mechanism, mechanism.event.sensitivity, (Adjacency.REPLACE_ONE,))
+            drawn = mechanism.event.sensitivity
+            _require_relation(mechanism, drawn, (Adjacency.REPLACE_ONE,))
+            if _largest_mean(drawn.derivation) > mechanism.batch:
+                where = f"over no more than the {mechanism.batch} records drawn"
+                raise UnpricedMechanism(mechanism, where, "a mean")
         case GaussianMixtureStep():
             allowed = (*_WITHOUT, Adjacency.REPLACE_ONE)
             _require_relation(mechanism, mechanism.sampled, allowed)
@@ -105,8 +109,15 @@ def _counts_drawn(node: Derivation) -> bool:
 
 
 def _has_mean(derivation: Derivation) -> bool:
-    own = derivation.rule in MEANS and derivation.squared
-    return bool(own) or any(map(_has_mean, derivation.premises))
+    return _largest_mean(derivation) > 0
+
+
+def _largest_mean(derivation: Derivation) -> Fraction:
+    """Return the largest number of records that a mean is said to be over; 0 without one."""
+    found = [_largest_mean(premise) for premise in derivation.premises]
+    if derivation.rule in MEANS and derivation.squared:
+        found.append(Fraction(dict(derivation.parameters)["count"]))
+    return max(found, default=Fraction(0))
 
 
 def in_groups(account: Account, size: int) -> Account:

@@ -163,6 +163,9 @@ class StatedRelease:
             raise InvalidParameter("divisor", self.divisor, "stated with averaging, and only there")
         if self.averaging is not Averaging.SUM and self.clip_norm is None:
             raise InvalidParameter("averaging", self.averaging.value, "with clip_norm only")
+        own = self.batch or self.records
+        if self.averaging is Averaging.OWN and own and self.divisor and self.divisor > own:
+            raise InvalidParameter("divisor", self.divisor, f"at most {own}, their own number")
         if isinstance(self.noise, tuple) and self.rounds != len(self.noise):
             raise InvalidParameter("rounds", self.rounds, f"{len(self.noise)}: as many as noises")
         if self.step_epsilon is not None and not 0 <= self.step_epsilon <= _MOST_EPSILON:

@@ -14,7 +14,7 @@ from dpledger.accounting.composition import Account, UnpricedMechanism, composed
 from dpledger.accounting.pld.from_mechanisms import pairs_of
 from dpledger.accounting.pld.pairs import DominatingPair, Order
 from dpledger.accounting.pld.profiles import delta_of
-from dpledger.accounting.renyi.amplification import in_groups
+from dpledger.accounting.renyi.amplification import in_groups, require_amplification
 from dpledger.mechanisms import (
     Adjacency,
     Audience,
@@ -27,9 +27,11 @@ from dpledger.mechanisms import (
     Parties,
     PoissonSampled,
     SampledWithoutReplacement,
+    SampledWithReplacement,
     declared,
 )
 from dpledger.mechanisms.protocols import FloatArray
+from dpledger.mechanisms.sensitivity import added, mean_of_bounded, scaled
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
 Noise = Callable[[FloatArray], FloatArray]
@@ -143,3 +145,13 @@ def test_what_holds_parties_has_no_price_for_a_group() -> None:
     account.others[Parties((("a", ()),))] = 1
     with pytest.raises(UnpricedMechanism, match="Parties"):
         in_groups(account, 2)
+
+
+@pytest.mark.parametrize("kind", [SampledWithoutReplacement, SampledWithReplacement])
+def test_a_mean_is_over_no_more_records_than_are_drawn(kind) -> None:
+    """As the independent checker asks: one of a hundred, of ten drawn, moves a tenth as far."""
+    wide, own = (mean_of_bounded(1, count, REPLACE) for count in (100, 10))
+    require_amplification(kind(GaussianStep(own, 1.0), 10, 1000))
+    for moved in (wide, scaled(wide, 2), added(own, wide)):
+        with pytest.raises(UnpricedMechanism, match="a mean over no more than the 10 records"):
+            require_amplification(kind(GaussianStep(moved, 1.0), 10, 1000))

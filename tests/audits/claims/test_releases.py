@@ -171,6 +171,16 @@ def test_a_mean_of_one_record_moves_by_two_clip_norms_where_it_is_replaced() -> 
         assert cost(own, promise, REPLACE) == cost(twice, promise, REPLACE)
 
 
+@pytest.mark.parametrize("scheme", [None, Sampling.FIXED_BATCH, Sampling.WITH_REPLACEMENT])
+def test_no_mean_is_over_more_records_than_its_own_number(scheme) -> None:
+    """Ten records drawn were priced as a mean over a thousand: at a hundredth of the noise."""
+    shared = {"noise": 0.05, "rounds": 100, "clip_norm": 1.0, "averaging": Averaging.OWN}
+    with pytest.raises(InvalidParameter, match="at most 10, their own number"):
+        StatedRelease(GAUSSIAN, divisor=1000, batch=10, records=1000, sampling=scheme, **shared)
+    with pytest.raises(InvalidParameter, match="at most 999, their own number"):
+        StatedRelease(GAUSSIAN, divisor=1000, records=999, **shared)
+
+
 def test_an_unstated_relation_is_read_with_the_clip_norm_of_each() -> None:
     release = StatedRelease(GAUSSIAN, clip_norm=1.0, noise=10.0, rounds=100)
     found = judged([release], PromisedMu(1.5), adjacency=None)

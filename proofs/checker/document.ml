@@ -7,7 +7,12 @@ exception Unsupported of string  (* the checker in Coq does not cover it *)
 let wrong fmt = Printf.ksprintf (fun reason -> raise (Wrong reason)) fmt
 let unsupported fmt = Printf.ksprintf (fun reason -> raise (Unsupported reason)) fmt
 
-module Texts = Set.Make (String)
+(* In the order in which lists of texts are written. *)
+module Texts = Set.Make (struct
+  type t = string
+
+  let compare a b = compare (Json.code_points a) (Json.code_points b)
+end)
 
 (* --- reading --- *)
 

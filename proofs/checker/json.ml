@@ -1,7 +1,7 @@
 (* JSON as certificates use it: whole numbers only, no field twice, nothing after the value.
 
    A string is kept as it is written in canonical form (ASCII, as Python's json.dumps): two strings
-   are equal if and only if their canonical forms are. *)
+   are equal if and only if their canonical forms are. They are ordered by `code_points`. *)
 
 exception Malformed of string
 
@@ -24,11 +24,34 @@ let escaped buffer code =
   | 0x09 -> Buffer.add_string buffer "\\t"
   | 0x08 -> Buffer.add_string buffer "\\b"
   | 0x0c -> Buffer.add_string buffer "\\f"
-  | _ when code >= 0x20 && code < 0x80 -> Buffer.add_char buffer (Char.chr code)
+  | _ when code >= 0x20 && code < 0x7f -> Buffer.add_char buffer (Char.chr code)
   | _ when code < 0x10000 -> Printf.bprintf buffer "\\u%04x" code
   | _ ->
     let code = code - 0x10000 in
     Printf.bprintf buffer "\\u%04x\\u%04x" (0xd800 lor (code lsr 10)) (0xdc00 lor (code land 0x3ff))
+
+(* What a string in canonical form stands for. *)
+let code_points written =
+  let unit at = int_of_string ("0x" ^ String.sub written (at + 2) 4) in
+  let is_unit at = at + 6 <= String.length written && String.sub written at 2 = "\\u" in
+  let rec go at found =
+    if at >= String.length written then List.rev found
+    else if written.[at] <> '\\' then go (at + 1) (Char.code written.[at] :: found)
+    else
+      match written.[at + 1] with
+      | 'u' ->
+        let high = unit at in
+        let low = if is_unit (at + 6) then unit (at + 6) else 0 in
+        if high land 0xfc00 = 0xd800 && low land 0xfc00 = 0xdc00 then
+          go (at + 12) (0x10000 + ((high land 0x3ff) lsl 10) + (low land 0x3ff) :: found)
+        else go (at + 6) (high :: found)
+      | 'n' -> go (at + 2) (0x0a :: found)
+      | 'r' -> go (at + 2) (0x0d :: found)
+      | 't' -> go (at + 2) (0x09 :: found)
+      | 'b' -> go (at + 2) (0x08 :: found)
+      | 'f' -> go (at + 2) (0x0c :: found)
+      | c -> go (at + 2) (Char.code c :: found) in
+  go 0 []
 
 (* The code point at a byte, and how many bytes it takes: the shortest form, no surrogates. *)
 let utf_8 source at =

@@ -79,6 +79,29 @@ def test_certificates_of_what_coq_covers_are_proved_and_no_others(certificates, 
 
 
 @needs_checker
+def test_texts_of_any_letters_are_read_alike(tmp_path):
+    """Lists of texts are sorted by code points, however these are escaped in the document."""
+    paths = []
+    for reasons in (
+        ("zz", "é"),
+        ("a b", "a\tb"),
+        ("\uffee", "\U0001f600"),
+        ("~", "\x7f", "\ud800"),
+    ):
+        events = [
+            Event(
+                GaussianStep(declared(1, reason, adjacency=Adjacency.REPLACE_ONE), 2.0),
+                Context((), 1, "mean", Audience.SERVER),
+            )
+            for reason in reasons
+        ]
+        paths.append(tmp_path / f"{len(paths)}.json")
+        paths[-1].write_bytes(certify(events, delta=1e-5).to_json_bytes())
+    for path, found in zip(paths, run_extracted(paths), strict=True):
+        assert agrees(found, check(path.read_bytes())), found.line
+
+
+@needs_checker
 def test_a_witness_of_pure_dp_below_the_loss_is_proved_by_neither(tmp_path):
     """The odds of an answer, either way, and the ratio of densities: ε to nine digits, and less."""
     moved = declared(Fraction(7, 3), "example", adjacency=Adjacency.ZERO_OUT_ONE, norm=Norm.L1)

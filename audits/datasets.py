@@ -183,14 +183,14 @@ class VerticalAuditDataset(VerticalDataset):
         if label is not None:
             if label not in (-1.0, 0.0, 1.0) or shape.public_labels:
                 raise InvalidParameter("label", label, "in {-1, 0, +1}, of private labels")
-            labels = held.labels.copy()
+            labels = held.known_labels().copy()
             labels[index] = label
             labels.setflags(write=False)
             held = replace(held, labels=labels)
         if features is not None:
             changed: list[BallRidge] = []
-            for block, row in zip(held.blocks, features, strict=True):
-                rows = block.rows.copy()
+            for party, row in zip(range(len(held.blocks)), features, strict=True):
+                rows = held.of(party).rows.copy()
                 rows[index] = project_to_ball(np.asarray(row, dtype=np.float64), shape.row_bound)
                 if not np.all(np.isfinite(rows[index])):
                     raise InvalidParameter("features", "NaN or infinity", "with finite entries")

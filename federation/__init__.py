@@ -5,6 +5,7 @@ the collectives that the solver asks for (`dpledger.mechanisms.Collectives`), of
 
     aggregation   the seam of secure aggregation, and a test double that hides nothing
     summed        runs of which sums over all parties alone are seen: plan, curator
+    columns       runs of parties that hold columns of the same records: plan, curator
     plan          what all parties agree on, and its subject; the steps of a run
     policy        what a party takes part in
     journal       what was sent and received, to be said again after a crash
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING
 from ..mechanisms.lazy import names_from
 
 if TYPE_CHECKING:
+    from .columns import plan_of_columns as plan_of_columns
     from .coordinator import Coordinator as Coordinator
     from .guarantee import FederationVerdict as FederationVerdict
     from .guarantee import joint_events as joint_events

@@ -235,7 +235,7 @@ class Coordinator:
         """
         step = self.plan.steps[ask.step]
         before = self._parts.get(ask.party)
-        wrong = fault(step, ask.part)
+        wrong = fault(step, ask.part, ask.party)
         if before is not None and before != ask.part:
             wrong = "sent two different messages"
         if wrong is not None:

@@ -2,7 +2,8 @@
 
 Where records live with one party each, a record pays for its own party's releases only: the joint
 event list names the party of each, and composition takes the maximum over parties. Where every
-party holds a part of every record (vertical data), all releases add up.
+party holds a part of every record (vertical data), all releases add up, and stand in every party's
+list.
 
 A folder holds what a stranger needs to check it all:
 
@@ -61,6 +62,8 @@ class Held(Enum):
     """With one party, wholly."""
     SHARED = "shared"
     """A part of each with every party."""
+    COLUMNS = "columns"
+    """A part of each with every party, whose list has what all of them released."""
     SUMMED = "summed"
     """With one party, wholly; of messages, sums over all parties alone are seen."""
 
@@ -126,12 +129,17 @@ def joint_events(held: Held, sent: Mapping[str, Sequence[Event]]) -> list[Event]
     party whose list it is in; for sums that are not the same in all lists.
     """
     found: list[Event] = []
-    if held is Held.SUMMED:
-        # one sum is one release, in every party's ledger; a record enters it by its own party
+    if held in (Held.SUMMED, Held.COLUMNS):
+        # one release, in every party's ledger; a record enters a sum by its own party
         one = list(next(iter(sent.values())))
         for party, each in sent.items():
             if list(each) != one:
                 raise InvalidParameter("events", f"those of {party!r}", "those of all parties")
+        # of columns any record may enter any release: nothing is taken for disjoint
+        if held is Held.COLUMNS and any(event.context.parties for event in one):
+            raise InvalidParameter(
+                "event.context.parties", "names", "none: records are everybody's"
+            )
         return one
     if held is Held.SHARED:
         # whoever sent it, any record may have entered: nothing is taken for disjoint
@@ -179,7 +187,8 @@ def write_federation(
     folder.mkdir(parents=True, exist_ok=True)
     for name, part in parts.items():
         (folder / f"{name}.certificate.json").write_bytes(part.certificate)
-    held = Held.BY_PARTY if plan.summed is None else Held.SUMMED
+    held = Held.COLUMNS if plan.senders else Held.BY_PARTY
+    held = held if plan.summed is None else Held.SUMMED
     events = joint_events(held, dict.fromkeys(plan.parties, plan.events))
     certificate = certify(events, delta=plan.delta).given(*plan.assumptions)
     (folder / "certificate.json").write_bytes(certificate.to_json_bytes())

@@ -317,7 +317,7 @@ class MpiLink:
         if len(set(numbers)) > 1:  # all caught up at the greeting
             return Ended(f"The parties are at different steps: {numbers}.")
         for name, part in zip(self._plan.parties, parts, strict=True):
-            wrong = fault(self._plan.steps[number], part)
+            wrong = fault(self._plan.steps[number], part, name)
             if wrong is not None:
                 return Ended(f"Party {name!r} {wrong} ({shown_step(self._plan, number)}).")
         return combined(self._plan, number, parts, run=self._run)

@@ -21,11 +21,13 @@ from ..accounting.ledger.proofs import certificate_of
 from ..mechanisms.collectives import Ends, mean_of
 from ..mechanisms.curators import Curator
 from ..mechanisms.errors import DpledgerError, InvalidParameter
+from ..mechanisms.local_columns import LocalColumns
 from ..mechanisms.local_data import LocalDataset
 from ..mechanisms.protocols import FloatArray
 from ..mechanisms.sampling import Sampler
 from ..mechanisms.share_data import ShareOfSum
 from ..solvers.solver import PublicModel
+from .columns import ColumnsCurator
 from .journal import FINISH, MESSAGE, RESULT, Journal, JournalError, RecordedCurator
 from .plan import PROTOCOL, FederatedPlan
 from .policy import Policy, unaffordable
@@ -79,7 +81,8 @@ class Party:
 
     Args:
         name: in the plan.
-        dataset: its records, under the plan's shape; `ShareOfSum` where sums alone are seen.
+        dataset: its records, under the plan's shape; `ShareOfSum` where sums alone are seen,
+            `LocalColumns` where every party holds columns.
         sampler: of its noise; after a crash of a seeded run, a fresh one of the same seed.
         ledger: that pays.
         journal: what it sent and received.
@@ -87,7 +90,7 @@ class Party:
     """
 
     name: str
-    dataset: LocalDataset | ShareOfSum
+    dataset: LocalDataset | ShareOfSum | LocalColumns
     sampler: Sampler
     ledger: Ledger
     journal: Journal
@@ -159,7 +162,8 @@ def _to_the_end(
     steps.agree(None if is_paid else _objection(party, plan))
     paid = steps.paid(name, plan)
     curator = _curator(paid, party, plan, run, steps)
-    state = plan.solver.solve(party.dataset, curator, observe=observe)
+    solver: Any = plan.solver  # for the kind of data that the plan's shape is of
+    state: PublicModel = solver.solve(party.dataset, curator, observe=observe)
     handed_in = party.journal.get(run, FINISH, 0)
     if handed_in is None:  # once: a ledger that goes on with other runs has another head
         certificate = certificate_of(party.ledger, delta=plan.delta, run=name)
@@ -174,6 +178,10 @@ def _curator(
     paid: PrepaidRun, party: Party, plan: FederatedPlan, run: str, steps: "_Steps"
 ) -> Curator:
     """Return what a party releases through: every message of its own, or its part of sums."""
+    if plan.senders:
+        return ColumnsCurator(
+            paid, party.sampler, party.journal, run, senders=plan.senders, share=steps.ask
+        )
     if plan.summed is None:
         return PartyCurator(paid, party, run, FederatedCollectives(steps))
     return SummedCurator(

@@ -16,7 +16,8 @@ from ..mechanisms.data_shape import DataShape
 from ..mechanisms.encoding import Json, canonical_json, subject_hash
 from ..mechanisms.errors import InvalidParameter, Number, require_open_unit
 from ..mechanisms.events import Event, UnprotectedRelease
-from ..solvers.planning import plan_across_parties
+from ..mechanisms.vertical_data import VerticalDataset, VerticalShape
+from ..solvers.planning import Solves, plan_across_parties
 from ..solvers.solver import ModelSolver
 from ..solvers.threat_model import PER_PARTY, Summed, ThreatModel, summed_shape
 from .summed import SummedTerms, plan_of_sums
@@ -41,6 +42,8 @@ class StepKind(Enum):
     """Rows are added, in the parties' order."""
     EXCHANGE = "exchange"
     """Everybody gets the neighbours' rows."""
+    SHARE = "share"
+    """One party's numbers go to all."""
     SUM = "sum"
     """Whole numbers are added modulo 2^m; masks hide each party's (`aggregation`)."""
     FINISH = "finish"
@@ -48,21 +51,25 @@ class StepKind(Enum):
 
 
 class RunStep(NamedTuple):
-    """One step of a run: its kind, the numbers that each party sends (0: texts), and of sums m."""
+    """One step of a run: its kind, the numbers that each party sends (0: texts), of sums m, and who
+    alone sends any.
+    """
 
     kind: StepKind
     width: int
     bits: int = 0
+    sender: str = ""
 
     @property
     def agreed(self) -> list[Json]:
         """What of it stands in the plan's subject."""
-        return [self.kind.value, self.width, *([self.bits] if self.bits else [])]
+        bits: list[Json] = [self.bits] if self.bits else []
+        return [self.kind.value, self.width, *bits, *([self.sender] if self.sender else [])]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FederatedPlan:
-    """What is agreed on. Made by `federated_plan`.
+    """What is agreed on. Made by `federated_plan`, and of columns by `plan_of_columns`.
 
     Args:
         solver: the algorithm, with its noise.
@@ -70,16 +77,17 @@ class FederatedPlan:
         delta: at which certificates state epsilon.
         algorithm: its name, as policies write it.
         configuration: SHA-256 of the configuration, schema included, as every party has it.
-        events: what will be released, by every party of its own rows.
+        events: what will be released, by every party of its own rows; of columns, by all parties.
         steps: of the run, in order.
         neighbours: of every party, by index, in order; none where nothing is exchanged.
         summed: the terms of a run of which sums alone are seen; None where every message is.
         assumptions: what is taken for granted beside what is written in the events; they follow
             from the configuration, and stand in every certificate.
+        senders: of columns, whose each release is; "" where every party computes it.
     """
 
-    solver: ModelSolver
-    shape: DataShape
+    solver: ModelSolver | Solves[VerticalDataset]
+    shape: DataShape | VerticalShape
     delta: Number
     algorithm: str
     configuration: str
@@ -88,11 +96,14 @@ class FederatedPlan:
     neighbours: tuple[tuple[int, ...], ...]
     summed: SummedTerms | None = None
     assumptions: tuple[str, ...] = ()
+    senders: tuple[str, ...] = ()
 
     @property
-    def seen_shape(self) -> DataShape:
+    def seen_shape(self) -> DataShape | VerticalShape:
         """The public facts as a party's own handle has them: of sums, those of one holder."""
-        return self.shape if self.summed is None else summed_shape(self.shape)
+        if self.summed is None or isinstance(self.shape, VerticalShape):
+            return self.shape
+        return summed_shape(self.shape)
 
     @property
     def threat_model(self) -> str:
@@ -176,29 +187,34 @@ def federated_plan(
     if isinstance(threat_model, Summed):
         terms = SummedTerms.of(threat_model, shape)
         released, sums = plan_of_sums(solver, shape, terms)
-        _require_carried(max((width for width, _ in sums), default=0))
-        steps = _steps([RunStep(StepKind.SUM, width, bits) for width, bits in sums])
+        require_carried(max((width for width, _ in sums), default=0))
+        steps = all_steps([RunStep(StepKind.SUM, width, bits) for width, bits in sums])
         return agreed(released, steps, (), terms)
     events, asked = plan_across_parties(solver, shape)
-    for event in events:
-        if isinstance(event.mechanism, UnprotectedRelease):
-            raise InvalidParameter("solver", algorithm, "one that protects all it releases")
+    require_protected(events, algorithm)
     if not asked.calls:
         raise InvalidParameter("solver", algorithm, "one that asks for collectives of parties")
     neighbours = _neighbours(asked, len(shape.parties))
     widest = max(width for _, width in asked.calls) * max(map(len, neighbours), default=1)
-    _require_carried(widest)
-    steps = _steps([RunStep(StepKind(kind), width) for kind, width in asked.calls])
+    require_carried(widest)
+    steps = all_steps([RunStep(StepKind(kind), width) for kind, width in asked.calls])
     return agreed(events, steps, neighbours, None)
 
 
-def _steps(between: list[RunStep]) -> tuple[RunStep, ...]:
+def require_protected(events: tuple[Event, ...], algorithm: str) -> None:
+    """Raise `InvalidParameter` for a solver that releases something without a mechanism."""
+    for event in events:
+        if isinstance(event.mechanism, UnprotectedRelease):
+            raise InvalidParameter("solver", algorithm, "one that protects all it releases")
+
+
+def all_steps(between: list[RunStep]) -> tuple[RunStep, ...]:
     """Return all steps of a run, given those of its solver."""
     agreed = (RunStep(StepKind.AGREE, 0), RunStep(StepKind.PAY, 0))
     return (*agreed, *between, RunStep(StepKind.FINISH, 0))
 
 
-def _require_carried(widest: int) -> None:
+def require_carried(widest: int) -> None:
     """Raise `InvalidParameter` for messages that no frame holds."""
     if widest > _MOST_WIDTH:
         raise InvalidParameter("model", widest, f"of at most {_MOST_WIDTH} numbers in a message")

@@ -115,14 +115,15 @@ def decoded_row(part: bytes) -> FloatArray:
     return np.frombuffer(part, dtype="<f8").astype(np.float64)[None, :]
 
 
-def fault(step: RunStep, part: bytes) -> str | None:
+def fault(step: RunStep, part: bytes, party: str) -> str | None:
     """Return what is wrong with a party's part of a step, as what the party did; or None.
 
     Args:
         step: whose kind says what a part must be.
         part: as it came. AGREE and PAY: empty, or a reason in UTF-8. MEAN and EXCHANGE:
-            `step.width`
-            finite numbers. SUM: as many words below 2^m. FINISH: a `HandedIn`.
+            `step.width` finite numbers; SHARE: of its sender, and of others nothing. SUM: as many
+            words below 2^m. FINISH: a `HandedIn`.
+        party: whose part it is.
 
     A NaN is a fault and not a number: in a sum it would take every other party's work with it.
     """
@@ -133,9 +134,10 @@ def fault(step: RunStep, part: bytes) -> str | None:
         case StepKind.PAY:
             if part:
                 return f"did not pay: {_reason(part)}"
-        case StepKind.MEAN | StepKind.EXCHANGE:
-            if len(part) != 8 * step.width:
-                return f"sent {len(part)} bytes where {8 * step.width} were due"
+        case StepKind.MEAN | StepKind.EXCHANGE | StepKind.SHARE:
+            due = 8 * step.width if step.sender in ("", party) else 0
+            if len(part) != due:
+                return f"sent {len(part)} bytes where {due} were due"
             if not np.isfinite(decoded_row(part)).all():
                 return "sent numbers that are not finite"
         case StepKind.SUM:
@@ -168,12 +170,12 @@ def combined(
 
     A MEAN step gives the sum, which every party divides itself; rows are added in the parties'
     order, because floating-point addition in another order gives other bits. EXCHANGE gives all
-    rows, SUM the sum modulo 2^m, in any order.
+    rows, SHARE those of its sender, SUM the sum modulo 2^m, in any order.
     """
     match plan.steps[number].kind:
         case StepKind.MEAN:
             return encoded_row(sum_in_order(np.concatenate([*map(decoded_row, parts)])))
-        case StepKind.EXCHANGE:
+        case StepKind.EXCHANGE | StepKind.SHARE:
             return b"".join(parts)
         case StepKind.SUM:
             assert plan.summed is not None

@@ -33,6 +33,7 @@ from .events import (
 )
 from .labels import SIGNS, ClassLabels, LabelDomain, RealLabels, SignLabels, WeightedLabels
 from .layout import RowBlocks
+from .local_columns import LocalColumns
 from .local_data import LocalDataset
 from .noise import (
     DiscreteGaussianNoise,
@@ -90,6 +91,7 @@ __all__ = [
     "LabelLoss",
     "LaplaceNoise",
     "LaplaceStep",
+    "LocalColumns",
     "LocalDataset",
     "LocalProblem",
     "Loss",

@@ -82,11 +82,12 @@ class PrivateHandle(Closed, Generic[ShapeT, HeldT]):
             parties: whose records enter, a row each; empty for a single row that all may enter.
             width: numbers in a row.
             compute: returns an array of shape (..., rows, width); not called under planning.
-            held: number of rows that are computed here; None for all of them.
+            held: number of rows that are computed here; None for all of them, 0 for a value that
+                rests on records elsewhere: there is none then.
             categories, each: as for `Sensitive`.
         """
         value = None
-        if self._records is not None:
+        if self._records is not None and held != 0:
             with np.errstate(all="ignore"):  # an error or a warning would depend on the records
                 value = compute(self._records)
         return Sensitive(

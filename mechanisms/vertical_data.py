@@ -166,12 +166,24 @@ class Columns:
     """A block of columns for each party, and the labels, of the same N records.
 
     Args:
-        blocks: rows of shape (N, d_m) each, cut to the row bound, with what their minimisers need.
-        labels: array of shape (N,), each -1 or +1.
+        blocks: rows of shape (N, d_m) each, cut to the row bound, with what their minimisers need;
+            None for columns that are elsewhere.
+        labels: array of shape (N,), each -1 or +1; None where they are elsewhere.
     """
 
-    blocks: tuple[BallRidge, ...]
-    labels: FloatArray
+    blocks: tuple[BallRidge | None, ...]
+    labels: FloatArray | None
+
+    def of(self, index: int) -> BallRidge:
+        """Return the block of the party with this index, which is here."""
+        block = self.blocks[index]
+        assert block is not None  # who asks has looked: `VerticalDataset._is_here`
+        return block
+
+    def known_labels(self) -> FloatArray:
+        """Return the labels, which are here."""
+        assert self.labels is not None
+        return self.labels
 
 
 class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
@@ -203,10 +215,7 @@ class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
     ) -> None:
         require_magnitude("row_bound", row_bound, SQUARE_EXPONENT)
         row_bound = float(row_bound)  # one number for price and cut
-        y = real_numbers("labels", labels).copy()
-        y.setflags(write=False)
-        if y.ndim != 1 or not np.all(np.abs(y) == 1.0):
-            raise InvalidParameter("labels", y.shape, "a vector of -1 and +1")
+        y = labels_of(labels)
         held: list[BallRidge] = []
         for block in blocks:
             rows = real_numbers("block", block).copy()
@@ -281,7 +290,12 @@ class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
             return _one_party(held, index).mean_gradient(read, point[..., None, :])
 
         return self._answer(
-            concatenated(sensitivity, known), rounding, parties=(), width=width, compute=mean
+            concatenated(sensitivity, known),
+            rounding,
+            parties=(),
+            width=width,
+            compute=mean,
+            held=int(self._is_here(index)),
         )
 
     def minimiser(self, party: str, problem: LocalProblem) -> Sensitive:
@@ -386,8 +400,15 @@ class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
             rounding,
             parties=(),
             width=self.shape.count,
-            compute=lambda held: _dual(read, held.labels, goal, penalty, tolerance)[..., None, :],
+            compute=lambda held: _dual(read, held.known_labels(), goal, penalty, tolerance)[
+                ..., None, :
+            ],
+            held=int(self._is_here(None)),
         )
+
+    def _is_here(self, index: int | None) -> bool:
+        """Return whether the columns of the party with this index, or (None) the labels, are."""
+        return True
 
     def _index(self, party: str) -> int:
         if party not in self.shape.parties:
@@ -440,13 +461,23 @@ class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
             rounding,
             parties=(),
             width=width,
-            compute=lambda held: compute(held.blocks[index])[..., None, :],
+            compute=lambda held: compute(held.of(index))[..., None, :],
+            held=int(self._is_here(index)),
         )
+
+
+def labels_of(labels: FloatArray) -> FloatArray:
+    """Return a read-only copy of labels; raise `InvalidParameter` unless each is -1 or +1."""
+    y = real_numbers("labels", labels).copy()
+    y.setflags(write=False)
+    if y.ndim != 1 or not np.all(np.abs(y) == 1.0):
+        raise InvalidParameter("labels", y.shape, "a vector of -1 and +1")
+    return y
 
 
 def _one_party(held: Columns, index: int) -> DenseRecords:
     """Return the records as the party with this index sees them."""
-    rows, labels = held.blocks[index].rows, held.labels
+    rows, labels = held.of(index).rows, held.known_labels()
     places = np.arange(len(labels))
     slot = (np.zeros_like(places), places)
     return DenseRecords(rows[None], labels[None], np.array([len(labels)]), slot, 1.0)

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from .sgd import SgdState as SgdState
     from .sharing import PublishedSharingAdmm as PublishedSharingAdmm
     from .sharing import SharingAdmm as SharingAdmm
+    from .sharing import SharingModels as SharingModels
     from .sharing import SharingState as SharingState
     from .sharing import lemma_1_bound as lemma_1_bound
     from .sharing import published_parameter_noise as published_parameter_noise

@@ -6,7 +6,8 @@ the dual variable y; all the rest is a function of these messages. A record is e
 costs of all parties and of the centre add up.
 
 Two algorithms:
-  `SharingAdmm`           repaired: noise on D_m x_m in R^N; x_m from a ball, slopes cut to a bound;
+  `SharingAdmm`           repaired: noise on D_m x_m in R^N; x_m from a ball, slopes cut to a bound
+                          (`SharingModels`: and the models x_m at the end, for new records);
   `PublishedSharingAdmm`  as published: noise on x_m, then multiplied by the private D_m; y exact.
 """
 
@@ -28,6 +29,7 @@ from ..mechanisms.events import Audience
 from ..mechanisms.protocols import FloatArray
 from ..mechanisms.vertical_data import LabelLoss, LocalProblem, VerticalDataset, require_dual
 from .losses import Logistic
+from .opinion_pool import PoolState
 from .solver import Observer
 
 _STIFF = 2.0**30
@@ -201,6 +203,24 @@ class SharingAdmm:
             radius=self.radius,
             tolerance=self.tolerance,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class SharingModels:
+    """`SharingAdmm`, and then every party's coefficients: one more release of each.
+
+    Args:
+        algorithm: what runs before.
+    """
+
+    algorithm: SharingAdmm
+
+    def solve(
+        self, dataset: VerticalDataset, curator: Curator, *, observe: Observer[SharingState] = None
+    ) -> PoolState:
+        """Run all rounds and return the parties' models."""
+        state = self.algorithm.solve(dataset, curator, observe=observe)
+        return PoolState(self.algorithm.publish_models(dataset, curator, state))
 
 
 @dataclass(frozen=True, slots=True)

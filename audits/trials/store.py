@@ -10,7 +10,9 @@ A chunk is stored whole or not at all, under everything that its numbers depend 
 serve many experiments, and an experiment whose code or data changed finds nothing of its own in it.
 """
 
+import os
 import sqlite3
+from contextlib import suppress
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -75,6 +77,10 @@ class ScoreStore:
 
     def __init__(self, path: Path | str) -> None:
         self._path = path
+        if str(path) != ":memory:":
+            # of private records: a new file is its holder's alone
+            with suppress(OSError):  # what the file system refuses, SQLite says
+                os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
         self._connection = sqlite3.connect(path, isolation_level=None)
         try:
             self._open()

@@ -1,6 +1,8 @@
 """Laws of the store: what was put comes back bit for bit; other files are refused unharmed."""
 
+import os
 import sqlite3
+import stat
 from dataclasses import replace
 
 import numpy as np
@@ -69,3 +71,14 @@ def test_another_version_is_refused(tmp_path):
         connection.execute("PRAGMA user_version = 2")
     with pytest.raises(ScoreStoreError, match="Expected version 1 instead got 2"):
         ScoreStore(path)
+
+
+def test_a_new_store_is_for_its_holder_alone(tmp_path):
+    """Scores are of private records, as a ledger's and a journal's contents are."""
+    path = tmp_path / "s.sqlite"
+    before = os.umask(0)
+    try:
+        ScoreStore(path).close()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600

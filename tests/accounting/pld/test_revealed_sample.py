@@ -233,3 +233,12 @@ def test_the_split_is_found_without_a_panel() -> None:
     assert isinstance(pair.base, GaussianShift)
     assert pair.order is Order.SYMMETRISED
     assert pair.base.mu_squared >= Fraction(4) ** 2 / Fraction(theorem_2(64.0)) ** 2
+
+
+def test_more_steps_than_doubles_count_are_left_to_other_routes() -> None:
+    """The binomial's mass lay between two neighbouring doubles: no number of meetings was found."""
+    counts: dict[DominatingPair, int] = {
+        RevealedSample(GaussianShift(Fraction(10**6)), Fraction(1, 2)): 10**36
+    }
+    assert revealed_form(counts, 1e-5, most_terms=2000) is None
+    assert PrivacyProfile.of_pairs(counts).epsilon(1e-5).upper >= 10**36 // 4 * 10**6

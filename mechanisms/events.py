@@ -15,8 +15,9 @@ from sys import float_info
 
 from .adjacency import Adjacency, require_same_adjacency
 from .errors import InvalidParameter, require_nonnegative, require_positive_int, require_rate
+from .hiding import HALVED, asked_of, sums_records
 from .refusals import Closed
-from .sensitivity import Derivation, Norm, Sensitivity, is_whole
+from .sensitivity import Norm, Sensitivity, is_whole
 
 SCHEMA_VERSION = 1
 """Of the written form (`encoding`); a reader refuses any other."""
@@ -185,8 +186,36 @@ class RandomisedResponse(Closed):
             raise InvalidParameter("categories", self.categories, "a whole number in [2, inf)")
 
 
-@dataclass(frozen=True, slots=True)
-class GaussianMixtureStep:
+class _OnASample:
+    """Compares numbers, and what hiding the sample rests on: equal mechanisms cost the same."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        if self._numbers != other._numbers:
+            return False
+        mine, its = self._drawn.derivation, other._drawn.derivation
+        return mine == its or asked_of(mine) == asked_of(its)
+
+    def __hash__(self) -> int:
+        return hash(self._numbers)
+
+    @property
+    def _numbers(self) -> tuple[object, ...]:
+        """Every field, in order."""
+        return tuple(getattr(self, name) for name in self.__slots__)
+
+    @property
+    def _drawn(self) -> Sensitivity:
+        """What a drawn record moves."""
+        found: Sensitivity = self.event.sensitivity  # type: ignore[attr-defined]
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GaussianMixtureStep(_OnASample):
     """A Gaussian step whose shift has an always-present part and a part of a sampled record.
 
     Between neighbours the released mean moves by `constant` always and by `sampled` more when the
@@ -222,18 +251,9 @@ class GaussianMixtureStep:
         require_nonnegative("noise_std", self.noise_std)
         _store_exact(self, "noise_std")
 
-    def __eq__(self, other: object) -> bool:
-        """Compare numbers, and whether the sample is hidden: equal steps cost the same."""
-        if not isinstance(other, GaussianMixtureStep):
-            return NotImplemented
-        return self._compared == other._compared
-
-    def __hash__(self) -> int:
-        return hash(self._compared)
-
     @property
-    def _compared(self) -> tuple[object, ...]:
-        return self.constant, self.sampled, self.rate, self.noise_std, self.hides_sample
+    def _drawn(self) -> Sensitivity:
+        return self.sampled
 
     @property
     def hides_sample(self) -> bool:
@@ -242,29 +262,11 @@ class GaussianMixtureStep:
             return (
                 True  # null and absent records bring nothing: what moves the mean is all there is
             )
-        return self.sampled.squared == 0 or _sums_records(self.sampled.derivation)
+        return self.sampled.squared == 0 or sums_records(self.sampled.derivation)
 
 
-_HALVED = ("scaled", "linear-map", "sum", "concatenation")
-_LINEAR = (*_HALVED, "disjoint", "computed", "lattice")
-"""Rules of a derivation that map, scale or join what stands above them, and bring nothing of their
-own.
-"""
-
-
-def _sums_records(derivation: Derivation, linear: tuple[str, ...] = _LINEAR) -> bool:
-    """Whether a bound is a linear function of sums of bounded vectors, one a record."""
-    if derivation.squared == 0:
-        return True  # it brings nothing
-    if derivation.rule in linear:
-        # what `computed` rests on besides bounds rounding, and maps nothing
-        mapped = derivation.premises[: 1 if derivation.rule == "computed" else None]
-        return all(_sums_records(premise, linear) for premise in mapped)
-    return derivation.rule == "sum-of-bounded"
-
-
-@dataclass(frozen=True, slots=True)
-class PoissonSampled:
+@dataclass(frozen=True, slots=True, eq=False)
+class PoissonSampled(_OnASample):
     """A mechanism on a hidden sample: each record independently with probability `rate`.
 
     Args:
@@ -287,11 +289,11 @@ class PoissonSampled:
         So a sum of bounded vectors, scaled and mapped by public numbers, says where a record is
         replaced: its sensitivity is twice the bound. On a lattice a record moves by more.
         """
-        return _sums_records(self.event.sensitivity.derivation, _HALVED)
+        return sums_records(self.event.sensitivity.derivation, HALVED)
 
 
-@dataclass(frozen=True, slots=True)
-class AccumulatedPoisson:
+@dataclass(frozen=True, slots=True, eq=False)
+class AccumulatedPoisson(_OnASample):
     """Gaussian noise, once, on the sum of several Poisson samples: gradients that accumulate.
 
     Each of `batches` samples is drawn from all records and by itself, so that a record is in M ~
@@ -327,8 +329,8 @@ class AccumulatedPoisson:
         return PoissonSampled(GaussianStep(self.event.sensitivity, noise), self.rate)
 
 
-@dataclass(frozen=True, slots=True)
-class SampledWithoutReplacement:
+@dataclass(frozen=True, slots=True, eq=False)
+class SampledWithoutReplacement(_OnASample):
     """A mechanism on a hidden uniform subset of exactly `batch` of `records` records.
 
     Args:
@@ -349,8 +351,8 @@ class SampledWithoutReplacement:
             raise InvalidParameter("batch", self.batch, f"in [1, records={self.records}]")
 
 
-@dataclass(frozen=True, slots=True)
-class SampledWithReplacement:
+@dataclass(frozen=True, slots=True, eq=False)
+class SampledWithReplacement(_OnASample):
     """Gaussian noise on a hidden batch of `batch` draws, each one of all `records` uniformly.
 
     A record may stand in several places of the batch, and fills M ~ Bin(batch, 1 / records) of

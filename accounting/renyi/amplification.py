@@ -24,7 +24,8 @@ from ...mechanisms.events import (
     SampledWithoutReplacement,
     SampledWithReplacement,
 )
-from ...mechanisms.sensitivity import Derivation, Sensitivity, float_up, scaled
+from ...mechanisms.hiding import counts_drawn, largest_mean
+from ...mechanisms.sensitivity import Sensitivity, float_up, scaled
 from ..composition import MOST_DRAWN, Account, UnpricedMechanism
 from ..numbers.enclosure import BITS, Enclosure, ball_of, precision
 
@@ -37,9 +38,6 @@ them may still be the number of records drawn, and so move with the sample."""
 
 DIVIDED = "means of a Poisson sample divide by the number in their derivation"
 """Whoever is drawn, as if all others were null records."""
-
-MEANS = frozenset({"mean-of-bounded", "mean-of-nonnegative", "strongly-convex-argmin"})
-"""Rules of derivations that divide by the number of records."""
 
 _WITHOUT = (Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE)
 
@@ -60,7 +58,7 @@ def require_amplification(mechanism: Mechanism) -> None:
         case SampledWithoutReplacement() | SampledWithReplacement():
             drawn = mechanism.event.sensitivity
             _require_relation(mechanism, drawn, (Adjacency.REPLACE_ONE,))
-            if _largest_mean(drawn.derivation) > mechanism.batch:
+            if largest_mean(drawn.derivation) > mechanism.batch:
                 where = f"over no more than the {mechanism.batch} records drawn"
                 raise UnpricedMechanism(mechanism, where, "a mean")
         case GaussianMixtureStep():
@@ -76,11 +74,11 @@ def _require_relation(
     if sensitivity.adjacency not in allowed:
         names = " or ".join(relation.value for relation in allowed)
         raise UnpricedMechanism(mechanism, f"under {names}", "this kind of sampling")
-    if sensitivity.adjacency is Adjacency.ADD_REMOVE_ONE and _has_mean(sensitivity.derivation):
+    if sensitivity.adjacency is Adjacency.ADD_REMOVE_ONE and largest_mean(sensitivity.derivation):
         raise UnpricedMechanism(
             mechanism, "divided by public numbers under add/remove", "a sampled sum"
         )
-    if sensitivity.adjacency is Adjacency.ZERO_OUT_ONE and _counts_drawn(sensitivity.derivation):
+    if sensitivity.adjacency is Adjacency.ZERO_OUT_ONE and counts_drawn(sensitivity.derivation):
         raise UnpricedMechanism(
             mechanism, "of terms that null records add nothing to", "a sampled sum"
         )
@@ -98,26 +96,8 @@ def assumed_of_sample(mechanism: Mechanism) -> tuple[str, ...]:
         case _:
             return ()
     told = drawn.adjacency is not Adjacency.ADD_REMOVE_ONE and bool(drawn.assumptions)
-    divided = _has_mean(drawn.derivation)
+    divided = bool(largest_mean(drawn.derivation))
     return (HIDDEN_SAMPLE, *((UNTOLD,) if told else ()), *((DIVIDED,) if divided else ()))
-
-
-def _counts_drawn(node: Derivation) -> bool:
-    """Return whether null records, or how many are drawn, count in what moves."""
-    own = node.rule in ("histogram", "histogram-l1", "strongly-convex-argmin")
-    return bool(own and node.squared) or any(map(_counts_drawn, node.premises))
-
-
-def _has_mean(derivation: Derivation) -> bool:
-    return _largest_mean(derivation) > 0
-
-
-def _largest_mean(derivation: Derivation) -> Fraction:
-    """Return the largest number of records that a mean is said to be over; 0 without one."""
-    found = [_largest_mean(premise) for premise in derivation.premises]
-    if derivation.rule in MEANS and derivation.squared:
-        found.append(Fraction(dict(derivation.parameters)["count"]))
-    return max(found, default=Fraction(0))
 
 
 def in_groups(account: Account, size: int) -> Account:

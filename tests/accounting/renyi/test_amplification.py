@@ -11,10 +11,11 @@ from flint import arb
 from scipy.stats import laplace, norm
 
 from dpledger.accounting.composition import Account, UnpricedMechanism, composed
+from dpledger.accounting.guarantees import guarantee
 from dpledger.accounting.pld.from_mechanisms import pairs_of
 from dpledger.accounting.pld.pairs import DominatingPair, Order
 from dpledger.accounting.pld.profiles import delta_of
-from dpledger.accounting.renyi.amplification import in_groups, require_amplification
+from dpledger.accounting.renyi.amplification import UNTOLD, in_groups, require_amplification
 from dpledger.mechanisms import (
     Adjacency,
     Audience,
@@ -31,9 +32,19 @@ from dpledger.mechanisms import (
     declared,
 )
 from dpledger.mechanisms.protocols import FloatArray
-from dpledger.mechanisms.sensitivity import added, mean_of_bounded, scaled
+from dpledger.mechanisms.sensitivity import (
+    added,
+    histogram,
+    mean_of_bounded,
+    scaled,
+    sum_of_bounded,
+)
 
-ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
+ADD, NULL, REPLACE = (
+    Adjacency.ADD_REMOVE_ONE,
+    Adjacency.ZERO_OUT_ONE,
+    Adjacency.REPLACE_ONE,
+)
 Noise = Callable[[FloatArray], FloatArray]
 GRID = np.linspace(-24, 24, 24_001)
 
@@ -155,3 +166,37 @@ def test_a_mean_is_over_no_more_records_than_are_drawn(kind) -> None:
     for moved in (wide, scaled(wide, 2), added(own, wide)):
         with pytest.raises(UnpricedMechanism, match="a mean over no more than the 10 records"):
             require_amplification(kind(GaussianStep(moved, 1.0), 10, 1000))
+
+
+@pytest.mark.parametrize(
+    ("covered", "other"),
+    [
+        (sum_of_bounded(1, REPLACE), declared(2, "who was drawn", adjacency=REPLACE)),
+        (sum_of_bounded(1, ADD), mean_of_bounded(1, 2, ADD)),
+        (declared(2, "by hand", adjacency=NULL), scaled(histogram(NULL, Norm.L1), 1)),
+    ],
+)
+def test_no_sample_is_hidden_by_another_of_the_same_bound(covered, other) -> None:
+    """A sum that a theorem covers lent it to what was typed in: of one bound, they were one."""
+    if other.norm is Norm.L1:
+        covered = declared(covered.root, "by hand", adjacency=NULL, norm=Norm.L1)
+    kind = LaplaceStep if other.norm is Norm.L1 else GaussianStep
+    both = [
+        Event(PoissonSampled(kind(size, 2.0), 0.01), Context((), 1, "sum", Audience.SERVER))
+        for size in (covered, other)
+    ]
+    assert covered == other
+    assert both[0] != both[1]
+    require_amplification(both[0].mechanism)
+    for listed in (both, both[::-1]):
+        with pytest.raises(UnpricedMechanism):
+            guarantee(listed, delta=1e-5)
+
+
+def test_what_a_hidden_sample_rests_on_is_said_of_each() -> None:
+    """Of two with one bound, the one that is typed in may tell who was drawn."""
+    sizes = sum_of_bounded(1, NULL), declared(1, "by hand", adjacency=NULL)
+    context = Context((), 1, "sum", Audience.SERVER)
+    both = [Event(PoissonSampled(GaussianStep(size, 2.0), 0.01), context) for size in sizes]
+    for listed in (both, both[::-1]):
+        assert UNTOLD in guarantee(listed, delta=1e-5).assumptions

@@ -195,31 +195,38 @@ class TableShape(Closed):
         """The public upper bound on the number of records."""
         return self.n_max or (2**10 * self.count if self.resized else self.count)
 
-    def numeric(self, name: str) -> BoundedColumn:
-        """Return a column of numbers; raise `InvalidParameter` where there is none so called."""
-        column = dict(self.columns).get(name)
+    def found(self, name: str) -> tuple[str, Column | None]:
+        """Return a column with its name as it stands here: a caller's may be another next time."""
+        return next(((own, made) for own, made in self.columns if own == name), ("", None))
+
+    def numeric(self, name: str) -> tuple[str, BoundedColumn]:
+        """Return a column of numbers with its name, as `found`.
+
+        Raises `InvalidParameter` where there is none so called.
+        """
+        own, column = self.found(name)
         if not isinstance(column, BoundedColumn):
             known = [n for n, c in self.columns if isinstance(c, BoundedColumn)]
             raise InvalidParameter("column", name, f"a numeric column, one of {known}")
-        return column
+        return own, column
 
-    def cells(self, name: str, edges: Sequence[float]) -> tuple[FloatArray, int]:
-        """Return the public edges of a column's histogram, and its number of cells.
+    def cells(self, name: str, edges: Sequence[float]) -> tuple[str, FloatArray, int]:
+        """Return a column's name, the public edges of its histogram, and its number of cells.
 
         Raises `InvalidParameter` for edges out of order, of a column of categories, or missing.
         """
-        column = dict(self.columns).get(name)
+        own, column = self.found(name)
         bounds = np.array(edges, dtype=np.float64)
         if isinstance(column, CategoryColumn):
             if len(bounds):
                 raise InvalidParameter("edges", edges, f"empty: {name!r} has categories")
-            return np.arange(1.0, len(column.categories)), len(column.categories)
-        self.numeric(name)
+            return own, np.arange(1.0, len(column.categories)), len(column.categories)
+        self.numeric(own)
         if bounds.ndim != 1 or not len(bounds) or not np.all(np.isfinite(bounds)):
             raise InvalidParameter("edges", edges, "one finite number or more")
         if np.any(np.diff(bounds) <= 0.0):
             raise InvalidParameter("edges", edges, "in increasing order")
-        return bounds, len(bounds) + 1
+        return own, bounds, len(bounds) + 1
 
 
 class PrivateTable(PrivateHandle[TableShape, Mapping[str, FloatArray]]):
@@ -296,7 +303,7 @@ class PrivateTable(PrivateHandle[TableShape, Mapping[str, FloatArray]]):
 
         Raises `InvalidParameter` for a step so small that doubles do not hold the sum.
         """
-        made = self.shape.numeric(column)
+        column, made = self.shape.numeric(column)
         rounding = self._exact_sum(made)
         if self.shape.adjacency is Adjacency.ZERO_OUT_ONE and norm is Norm.L2:
             moves = sum_of_bounded(_from_null(made), self.shape.adjacency)
@@ -314,7 +321,7 @@ class PrivateTable(PrivateHandle[TableShape, Mapping[str, FloatArray]]):
 
         Raises as `sum`, and `InvalidParameter` for l1 under add-remove-one.
         """
-        made = self.shape.numeric(column)
+        column, made = self.shape.numeric(column)
         total = self._exact_sum(made)
         moves = self._mean_moves(made.first, made.last, made.null, norm, f"{column!r}")
         rounding = self._mean_rounding(made.largest, norm, total)
@@ -331,7 +338,8 @@ class PrivateTable(PrivateHandle[TableShape, Mapping[str, FloatArray]]):
             columns: names of k numeric columns.
             norm: as for `mean`.
         """
-        made = [self.shape.numeric(name) for name in columns]
+        found = [self.shape.numeric(name) for name in columns]
+        columns, made = [name for name, _ in found], [column for _, column in found]
         if not made or len(set(columns)) != len(columns):
             raise InvalidParameter("columns", columns, "different names, at least one")
         pairs = [(i, j) for i in range(len(made)) for j in range(i, len(made))]
@@ -350,8 +358,8 @@ class PrivateTable(PrivateHandle[TableShape, Mapping[str, FloatArray]]):
 
         def means(held: Mapping[str, FloatArray]) -> FloatArray:
             values = [held[name] for name in columns]
-            found = [fsum((values[i] * values[j]).tolist()) / len(values[i]) for i, j in pairs]
-            return np.array([found])
+            of_pairs = [fsum((values[i] * values[j]).tolist()) / len(values[i]) for i, j in pairs]
+            return np.array([of_pairs])
 
         return self._answer(moves, rounding, parties=(), width=len(pairs), compute=means)
 
@@ -366,7 +374,7 @@ class PrivateTable(PrivateHandle[TableShape, Mapping[str, FloatArray]]):
                 [edges[k-1], edges[k]).
             norm: of the sensitivity: l2 for (discrete) Gaussian noise, l1 for (discrete) Laplace.
         """
-        bounds, width = self.shape.cells(column, edges)
+        column, bounds, width = self.shape.cells(column, edges)
 
         def counts(held: Mapping[str, FloatArray]) -> FloatArray:
             cells = np.searchsorted(bounds, held[column], side="right")
@@ -397,9 +405,9 @@ class PrivateTable(PrivateHandle[TableShape, Mapping[str, FloatArray]]):
 
         Raises `InvalidParameter`.
         """
-        self.shape.numeric(column)
+        column, _ = self.shape.numeric(column)
         require_rate("quantile", quantile)
-        bounds, _ = self.shape.cells(column, candidates)
+        _, bounds, _ = self.shape.cells(column, candidates)
         if not 2 <= len(bounds) <= MOST_CANDIDATES:
             raise InvalidParameter("candidates", len(bounds), f"2 to {MOST_CANDIDATES} numbers")
         share = Fraction(quantile).limit_denominator(_RANK_PARTS)

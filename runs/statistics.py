@@ -483,7 +483,7 @@ class _Releasing:
         """
         assert asked.column is not None
         assert asked.quantile is not None
-        column = self.table.shape.numeric(asked.column)
+        _, column = self.table.shape.numeric(asked.column)
         candidates = np.linspace(column.lower, column.upper, asked.candidates)
         costs = self.table.quantile_costs(asked.column, asked.quantile, candidates.tolist())
         share = asked.weight if self.pure else 2 * sqrt(asked.weight)

@@ -269,6 +269,44 @@ def test_a_table_reads_columns_and_cells_once() -> None:
     assert table.mean("x").sensitivity.value == 500.0
 
 
+def test_a_statistic_is_of_the_column_that_it_is_priced_for() -> None:
+    """A name, and a list of names, that were others when the cells were summed."""
+    cells = {"narrow": np.zeros(3), "wide": np.array([0.0, 0.0, 1000.0])}
+    columns = {"narrow": BoundedColumn(0, 1, 1.0), "wide": BoundedColumn(0, 1000, 1.0)}
+    curator = SamplingCurator(EventList(), SeededSampler(1))
+
+    class Name(str):
+        """The narrow column's, whatever it is compared with at first, and then the wide one's."""
+
+        turns = 0
+
+        def __hash__(self) -> int:
+            self.turns += 1
+            return hash("narrow" if self.turns < 2 else "wide")
+
+        def __eq__(self, other: object) -> bool:
+            return other == ("narrow" if self.turns < 2 else "wide")
+
+    class Names(list[str]):
+        turns = 0
+
+        def __iter__(self) -> Iterator[str]:
+            self.turns += 1
+            return iter(["narrow" if self.turns < 2 else "wide"])
+
+    table = PrivateTable(cells, columns, adjacency="replace-one")
+    asked: list[Callable[[], Sensitive]] = [
+        lambda: table.sum(Name("narrow")),
+        lambda: table.mean(Name("narrow")),
+        lambda: table.second_moments(Names(["narrow"])),
+    ]
+    for ask in asked:
+        sensitive = ask()
+        bound = sensitive.sensitivity.value
+        message = curator.release(sensitive, noise_std=1e-6, round=1, release="x")
+        assert abs(float(message[0, 0])) < 1e-3 or bound > 100
+
+
 def test_an_answer_is_drawn_by_the_truth_that_is_written() -> None:
     """A stand-in for randomised response that says another truth each time."""
     data = PrivateDataset(np.eye(3), np.ones(3), adjacency="replace-one", row_bound=1.0)

@@ -8,7 +8,7 @@ levels, but tails may be cut a little differently, for which `MARGIN` leaves roo
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import log2, prod, sqrt
@@ -59,6 +59,9 @@ _MOST_SCALES = 64
 
 Parts = tuple[tuple[Mechanism, int, int], ...]
 """Mechanisms, how often each occurs, and the level at which it enters."""
+
+Counts = Sequence[tuple[Mechanism, int]]
+"""Mechanisms and how often each; equal ones that were derived otherwise stand apart."""
 
 
 # --- composition ------------------------------------------------------------------------------
@@ -158,18 +161,18 @@ def epsilon_upper(composed: Composed, grid: LossGrid, delta: Fraction) -> Fracti
 
 
 def laplace_epsilon(
-    counts: Mapping[Mechanism, int], adjacency: Adjacency, delta: Fraction, group: int
+    counts: Counts, adjacency: Adjacency, delta: Fraction, group: int
 ) -> Enclosure | None:
     """Return the ε of Laplace noise alone, if its closed form is little work to check.
 
     Args:
-        counts: mechanisms and how often each.
+        counts: what is composed.
         adjacency: the relation.
         delta: in (0, 1).
         group: records that differ together.
     """
     shifts: Counter[DominatingPair] = Counter()
-    for mechanism, times in counts.items():
+    for mechanism, times in counts:
         while isinstance(mechanism, Repeated):
             times, mechanism = times * mechanism.times, mechanism.event
         if not isinstance(mechanism, LaplaceStep):
@@ -190,7 +193,7 @@ def laplace_epsilon(
 
 
 def suggested(
-    counts: Mapping[Mechanism, int],
+    counts: Counts,
     adjacency: Adjacency,
     delta: Fraction,
     *,
@@ -202,7 +205,7 @@ def suggested(
     Losses that lie on one lattice anyway stay there.
 
     Args:
-        counts: mechanisms and how often each.
+        counts: what is composed.
         adjacency: the relation.
         delta: in (0, 1).
         group: records that differ together.
@@ -211,7 +214,7 @@ def suggested(
     shares = {
         m: mixture_share(one, adjacency, _FIRST, n, float(delta)) for m, one, n in _mixtures(counts)
     }
-    tail = float(delta) * 1e-6 / sum(counts.values())
+    tail = float(delta) * 1e-6 / sum(n for _, n in counts)
     losses = {
         mechanism: _spread(
             [
@@ -221,16 +224,15 @@ def suggested(
             ],
             tail,
         )
-        for mechanism in counts
+        for mechanism, _ in counts
     }
-    number = sum(n * losses[m].often for m, n in counts.items())
+    number = sum(n * losses[m].often for m, n in counts)
     variance = sum(
-        n * each.often * each.deviation * each.deviation
-        for each, n in zip(losses.values(), counts.values(), strict=True)
+        n * losses[m].often * losses[m].deviation * losses[m].deviation for m, n in counts
     )
     common = sqrt(variance / number)
     parts = []
-    for mechanism, times in counts.items():
+    for mechanism, times in counts:
         wide = max(losses[mechanism].deviation / common, 1.0) if common else 1.0
         # a mechanism of far larger loss enters later, where the step has become as wide as it
         # deserves
@@ -247,7 +249,8 @@ def suggested(
         fineness=fineness,
         atoms=frozenset().union(*(each.atoms for each in losses.values())),
     )
-    composed = Composed(tuple(parts), adjacency, tuple(shares.items()), group)
+    split = tuple((m, shares[m]) for m, _, _ in _mixtures(counts))
+    composed = Composed(tuple(parts), adjacency, split, group)
     units = frozenset().union(*(each.units for each in losses.values()))
     unit = next(iter(units)) if len(units) == 1 else None
     if unit and number * losses[parts[0][0]].deviation / float(unit) < CELLS:
@@ -301,11 +304,9 @@ _FIRST = Order.MIXTURE_FIRST
 """The order that stands for both where a question does not depend on it."""
 
 
-def _mixtures(
-    counts: Mapping[Mechanism, int],
-) -> Iterator[tuple[Mechanism, GaussianMixtureStep, int]]:
+def _mixtures(counts: Counts) -> Iterator[tuple[Mechanism, GaussianMixtureStep, int]]:
     """Yield mixture steps with what repeats them, and how often they run in all."""
-    for mechanism, times in counts.items():
+    for mechanism, times in counts:
         one = mechanism
         while isinstance(one, Repeated):
             times, one = times * one.times, one.event

@@ -59,7 +59,7 @@ from .derivation import (
     exposures,
     written,
 )
-from .losses import Composed, epsilon_upper, laplace_epsilon, suggested
+from .losses import Composed, Counts, epsilon_upper, laplace_epsilon, suggested
 from .sampling import MAX_ORDER, fixed_batch_divergence, poisson_divergence
 
 _COST_BITS = 128
@@ -243,8 +243,8 @@ class Search:
         Several orders of the pair, for instance of adding and removing a record, are composed
         apart, and the larger epsilon counts (Zhu, Dong, Wang 2022, Theorem 10).
         """
-        counts = {self._mechanisms[text]: n for text, n in sorted(exposure.counts)}
-        assumptions = frozenset[str]().union(*map(_assumed, counts))
+        counts = [(self._mechanisms[text], n) for text, n in sorted(exposure.counts)]
+        assumptions = frozenset[str]().union(*(_assumed(each) for each, _ in counts))
         closed = laplace_epsilon(counts, self._adjacency, self._delta, self._group)
         if closed is not None:
             return self._by_laplace(exposure, counts, closed, assumptions)
@@ -271,7 +271,7 @@ class Search:
     def _by_laplace(
         self,
         exposure: Exposure,
-        counts: dict[Mechanism, int],
+        counts: Counts,
         epsilon: Enclosure,
         assumptions: frozenset[str],
     ) -> Step:
@@ -280,13 +280,13 @@ class Search:
 
         Args:
             exposure: the steps that it meets.
-            counts: mechanisms and how often each.
+            counts: what is composed.
             epsilon: encloses the exact value; its upper end is the witness.
             assumptions: that the sensitivities rest on.
         """
         witness = _witness(epsilon)
         parameters: dict[str, Parameter] = {
-            "parts": tuple(counts.items()),
+            "parts": tuple(counts),
             "group": self._group,
             "delta": self._delta,
             "epsilon": witness,

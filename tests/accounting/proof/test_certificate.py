@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpledger.accounting.check import checker, privacy, roundings, sensitivities
+from dpledger.accounting.check import checker, pld_checker, privacy, roundings, sensitivities
 from dpledger.accounting.gaussian.exact import epsilon_from_delta
 from dpledger.accounting.proof.certificate import FORMAT, Uncertifiable, certify
 from dpledger.accounting.proof.proved import delta_and_epsilon
@@ -18,13 +18,15 @@ from dpledger.mechanisms import (
     Event,
     GaussianStep,
     InvalidParameter,
+    LaplaceStep,
+    Norm,
     PoissonSampled,
     Repeated,
     UnprotectedRelease,
     declared,
 )
 from dpledger.mechanisms.encoding import subject_hash
-from dpledger.mechanisms.sensitivity import mean_of_bounded
+from dpledger.mechanisms.sensitivity import histogram, mean_of_bounded
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE_ONE
 
@@ -134,3 +136,14 @@ def test_zero_sensitivity_costs_nothing():
     found = certify([event(step)], delta=1e-300)
     assert found.epsilon == 0.0
     assert checker.check(found.to_json_bytes()).values[-1] == 0
+
+
+def test_equal_steps_that_were_derived_otherwise_are_proved_together():
+    """Their losses are composed by what is written of each: of one bound, one of them was lost."""
+    typed = declared(1, "unit", adjacency=ADD, norm=Norm.L1)
+    steps = [LaplaceStep(size, 4.0) for size in (histogram(ADD, Norm.L1), typed)]
+    assert steps[0] == steps[1]
+    both = certify([event(step) for step in steps], delta=1e-5)
+    same = certify([event(Repeated(steps[0], 2))], delta=1e-5)
+    found = pld_checker.check(both.to_json_bytes())
+    assert delta_and_epsilon(found) == (Fraction(1e-5), Fraction(same.epsilon))

@@ -70,13 +70,13 @@ def coarse(*mechanisms, parties=(), group=1) -> Certificate:
     search = Search(events, DELTA, group)
     parts = []
     for exposure in search._exposures:
-        counts = {search._mechanisms[text]: n for text, n in sorted(exposure.counts)}
+        counts = [(search._mechanisms[text], n) for text, n in sorted(exposure.counts)]
         composed, grid = suggested(counts, search._adjacency, DELTA, group=group)
         if grid.doublings:
             tails = int(DELTA * 10**3)
             grid = replace(grid, step=Fraction(1, 32), dense=8, digits=8, cut=tails)
         epsilon = epsilon_upper(composed, grid, DELTA)
-        assumed = frozenset[str]().union(*map(_assumed, counts))
+        assumed = frozenset[str]().union(*(_assumed(each) for each, _ in counts))
         parts.append(privacy_loss(exposure, epsilon, composed, grid, DELTA, assumed))
     return Certificate(tuple(events), search.run(parts))
 

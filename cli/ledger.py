@@ -23,11 +23,15 @@ import click
 
 from ..accounting.ledger import SqliteLedger, exported
 from ..accounting.ledger.budget import Budget
-from ..accounting.ledger.proofs import certificate_of
 from ..accounting.numbers.notions import ApproxDp
 from ..audits.outcome import Outcome
 from ..mechanisms import Adjacency
-from ..runs.outcomes.ledgers import anchored_outcome, chain_outcome, spent_outcome
+from ..runs.outcomes.ledgers import (
+    anchored_outcome,
+    certified_outcome,
+    chain_outcome,
+    spent_outcome,
+)
 from .inputs import FILE, NEW_FILE, adjacency_option
 from .output import answers
 
@@ -111,15 +115,9 @@ def anchor(path: Path, anchor_path: Path | None) -> Outcome | None:
 @answers
 def export(path: Path, certificate: Path | None, run: str | None, delta: float) -> Outcome | None:
     """Write a ledger as JSON lines to standard output, or its certificate to a file."""
+    if certificate is not None:
+        return certified_outcome(path, certificate, delta=delta, run=run)
     with SqliteLedger(path, read_only=True) as opened:
-        if certificate is not None:
-            # a proof of what was recorded, found anew: no certificate is kept in a ledger
-            made = certificate_of(opened, delta=delta, run=run)
-            certificate.write_bytes(made.to_json_bytes())
-            return Outcome(
-                title=f"{certificate}: epsilon {made.epsilon} at delta {delta}",
-                data={"certificate": certificate, "epsilon": made.epsilon, "delta": delta},
-            )
         for line in exported(opened):
             click.echo(line)
     return None

@@ -14,7 +14,7 @@ from ...accounting.check.checker import report
 from ...accounting.check.pld_checker import check
 from ...accounting.check.reading import CertificateWrong, Undecided
 from ...accounting.ledger import FileAnchor, RolledBack, SqliteLedger, TamperedLedger
-from ...accounting.ledger.proofs import proved_of_ledger
+from ...accounting.ledger.proofs import certificate_of, proved_of_ledger
 from ...accounting.numbers.enclosure import shown_up
 from ...accounting.numbers.grade import Grade
 from ...accounting.proof.opinions import opinion_of_coq, opinion_of_extracted
@@ -139,6 +139,33 @@ def anchored_outcome(path: Path, anchor: Path) -> Outcome:
             data["anchored"] = False
             row, refused = ("BEHIND", str(error)), True
     return Outcome(f"Ledger {path.name}", data, rows=(row,), finding=refused)
+
+
+def certified_outcome(
+    path: Path, certificate: Path, *, delta: float, run: str | None = None
+) -> Outcome:
+    """Write a certificate of a ledger's events, or of its filter's budget; return its epsilon.
+
+    Args:
+        path: the ledger.
+        certificate: the file, which is made or replaced.
+        delta: in (0, 1).
+        run: whose events alone are certified.
+
+    Of events that were not all planned the epsilon is an estimate, however well it is proved.
+    Raises as `certificate_of`.
+    """
+    with SqliteLedger(path, read_only=True) as opened:
+        # found anew: no certificate is kept in a ledger
+        made = certificate_of(opened, delta=delta, run=run)
+        fixed = opened.spent(run).grade is Grade.ENCLOSED
+    fixed |= any(step.rule == "filter" for step in made.steps)
+    certificate.write_bytes(made.to_json_bytes())
+    return Outcome(
+        f"{certificate}: epsilon {made.epsilon} at delta {delta}",
+        {"certificate": certificate, "epsilon": made.epsilon, "delta": delta},
+        rows=(("but", None if fixed else _ADAPTIVE),),
+    )
 
 
 def verified_outcome(

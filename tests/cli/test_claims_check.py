@@ -443,6 +443,18 @@ def test_a_ledger_under_a_budget_exports_the_proof_of_its_budget(
     assert call("verify", written, "--ledger", path).status != 0
 
 
+def test_a_certificate_of_what_nobody_planned_is_said_to_be_an_estimate(
+    call: Call, tmp_path: Path
+) -> None:
+    """Who stopped when he liked what came out has an epsilon that no sum of costs tells."""
+    written = tmp_path / "certificate.json"
+    for planned in (True, False):
+        path = recorded(tmp_path / f"{planned}.sqlite", {"one": "a"}, planned=planned)
+        found = call("ledger", "export", path, "--certificate", written)
+        assert found.status == 0
+        assert ("an estimate" in found.out) is not planned
+
+
 def test_runs_that_share_a_seed_keep_no_promise(call: Call, tmp_path: Path) -> None:
     path = recorded(tmp_path / "seed.sqlite", {"one": "a", "two": "a"}, planned=True, seed=1)
     for chosen in ((), ("--run", "one")):

@@ -227,3 +227,13 @@ def test_laplace_releases_on_a_lattice_are_proved_and_no_narrower_lattice(tmp_pa
     proved, refused = run_extracted(paths)
     assert agrees(proved, check(enough)), proved.line
     assert refused.word != "proved"
+
+
+@needs_checker
+def test_who_waits_too_long_is_told(tmp_path):
+    path = tmp_path / "far.json"
+    step = GaussianStep(declared(30, "unit", adjacency=Adjacency.REPLACE_ONE), 1.0)
+    event = Event(step, Context((), 1, "mean", Audience.SERVER))
+    path.write_bytes(certify([event], delta=1e-5).to_json_bytes())
+    with pytest.raises(ExtractedMissing, match=r"within 0\.1 seconds"):
+        run_extracted([path], timeout=0.1)

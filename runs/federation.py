@@ -30,8 +30,8 @@ from ..federation.coordinator import run_name
 from ..federation.mpi import Ranks, begun, run_by_ranks, world
 from ..federation.party import Link
 from ..federation.sockets import address_of
-from ..mechanisms.record_sets import RecordSets
-from .federation_files import Federation, Participant, Participation
+from .federation_columns import ColumnsFederation
+from .federation_files import Federation, Participant, Participation, read_federation
 from .flower import write_app
 from .pipeline import Plan
 from .training import Progress
@@ -96,7 +96,7 @@ def participate(path: Path, progress: Progress | None = None) -> Participation:
 def _part(participant: Participant, link: Link, progress: Progress | None = None) -> Participation:
     """Run one participant's part over a link, with its files open only while it runs."""
     plan, _ = participant.federation.plan()
-    rounds = participant.federation.file.solver.rounds
+    rounds = participant.federation.rounds
 
     def observe(k: int, state: object) -> None:
         if progress is not None:
@@ -129,7 +129,7 @@ def federate(
 
     Raises `FederationEnded` with the sentence that all parties get.
     """
-    federation = Federation.read(path)
+    federation = read_federation(path)
     plan, made = federation.plan()
     meeting = federation.file.federation
     if engine is Engine.FLOWER:
@@ -153,7 +153,9 @@ def federate(
     return Federated(made, out, verify_federation(out))
 
 
-def _participants(federation: Federation, paths: tuple[Path, ...]) -> list[Participant]:
+def _participants(
+    federation: Federation | ColumnsFederation, paths: tuple[Path, ...]
+) -> list[Participant]:
     """Return the participants in files, which must be those of the run, in its order."""
     found = [Participant.read(path) for path in paths]
     names = tuple(each.file.party.name for each in found)
@@ -165,14 +167,14 @@ def _participants(federation: Federation, paths: tuple[Path, ...]) -> list[Parti
 
 
 def _as_threads(
-    federation: Federation,
+    federation: Federation | ColumnsFederation,
     plan: FederatedPlan,
     paths: tuple[Path, ...],
     coordinator: Coordinator,
 ) -> None:
     """Run all parties in this process; every party's files are written once all have finished."""
     participants = _participants(federation, paths)
-    sets = RecordSets(federation.shape.features)
+    sets = federation.record_sets()
     with ExitStack() as opened:
         parties = [opened.enter_context(each.opened(sets)) for each in participants]
         found = run_in_process(parties, plan, coordinator)
@@ -182,7 +184,7 @@ def _as_threads(
 
 
 def _by_ranks(
-    federation: Federation,
+    federation: Federation | ColumnsFederation,
     plan: FederatedPlan,
     made: Plan,
     paths: tuple[Path, ...],
@@ -203,7 +205,7 @@ def _by_ranks(
             return run_name(journal, plan.subject)
 
     run = begun(communicator, named)
-    sets = RecordSets(federation.shape.features)
+    sets = federation.record_sets()
     opened = [participants[name].opened(sets) for name in ranks.served]
     found, handed_in = run_by_ranks(opened, plan, run, ranks)
     for name, took in zip(ranks.served, found, strict=True):

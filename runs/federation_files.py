@@ -9,12 +9,13 @@
                 [policy]      what it takes part in, and its ledger's budget
 
 Paths start at the folder of the file that they stand in. Nothing of `party.toml` leaves the party.
+Where `[federation]` has `columns`, parties hold columns of the same records (`federation_columns`).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -45,10 +46,11 @@ from ..mechanisms.sampling import Sampler, SeededSampler, SystemSampler
 from ..mechanisms.share_data import ShareOfSum, summed_shape
 from ..solvers import PER_PARTY, Summed, ThreatModel, planning
 from .algorithms import Solvers
+from .federation_columns import ColumnsFederation, ColumnsFile
 from .pipeline import Plan, Terms, calibrate_proved, plan_at
 from .sections import Algorithm, Algorithmic, Noise, Privacy, Section
 
-__all__ = ["Federation", "Participant", "Participation"]
+__all__ = ["Federation", "Participant", "Participation", "read_federation"]
 
 _OF_SUMS = (
     Algorithm.DP_ADMM,
@@ -147,6 +149,12 @@ class _RunFile(Section, frozen=True, kw_only=True):
             )
 
 
+class _Outline(msgspec.Struct, frozen=True):
+    """What says of which kind a run file is."""
+
+    federation: dict[str, Any]
+
+
 class Holder(Section, frozen=True, kw_only=True):
     """Which party this is, and its files.
 
@@ -211,34 +219,21 @@ class Federation:
     file: _RunFile
     schema: Schema
 
-    @classmethod
-    def read(cls, path: Path) -> Federation:
-        """Return the federation in a file; raises `ConfigurationError`."""
-        file = read_toml(path, _RunFile)
-        require_file_names(file.federation.parties)
-        schema = read_schema(path.parent / file.federation.schema)
-        if schema.party is not None:
-            raise ConfigurationError(f"{path}: Expected a schema without a party column.")
-        return cls(file, schema)
-
     @property
     def sha256(self) -> str:
-        """The hash of what the file and its schema say, without where and how long to wait.
-
-        Address and patience change nothing that is released, so that a run may move to another
-        machine.
-        """
-        values: dict[str, Any] = msgspec.json.decode(
-            msgspec.json.encode(self.file, order="deterministic")
-        )
-        del values["federation"]["address"], values["federation"]["patience"]
-        values["federation"]["schema"] = msgspec.to_builtins(self.schema)
+        """The hash of what the file and its schema say, without where and how long to wait."""
+        values = _agreed(self.file, self.schema)
         # as files without these lines have always hashed
         if self.threat_model == PER_PARTY:
             del values["federation"]["threat_model"], values["federation"]["colluders"]
         if not self.file.federation.dropouts:
             del values["federation"]["dropouts"]
-        return hashlib.sha256(msgspec.json.encode(values, order="deterministic")).hexdigest()
+        return _digest(values)
+
+    @property
+    def rounds(self) -> int:
+        """Of the solver, for progress."""
+        return self.file.solver.rounds
 
     @property
     def threat_model(self) -> ThreatModel:
@@ -315,6 +310,59 @@ class Federation:
         )
         return agreed, made
 
+    def record_sets(self) -> RecordSets:
+        """Return where the records of parties are looked for twice."""
+        return RecordSets(self.shape.features)
+
+    def dataset(
+        self, party: str, paths: Sequence[Path], others: RecordSets | None
+    ) -> LocalDataset | ShareOfSum:
+        """Return a party's records, read from its files.
+
+        Raises `DataError` or `InvalidParameter` for data that are not what the plan assumes.
+        """
+        records = load_records(list(paths), schema=self.schema)
+        if self.file.solver.intercept:
+            records = records.with_constant()
+        if others is not None:
+            others.add_rows(party, records.features, records.labels, self.shape)
+        given = (records.features, records.labels)
+        if isinstance(self.threat_model, Summed):
+            return ShareOfSum(self.shape, party, *given)
+        return LocalDataset(self.shape, (party,), *given)
+
+
+def read_federation(path: Path) -> Federation | ColumnsFederation:
+    """Return the federation of records or of columns in a file; raises `ConfigurationError`."""
+    file: ColumnsFile | _RunFile
+    if "columns" in read_toml(path, _Outline).federation:
+        file = read_toml(path, ColumnsFile)
+    else:
+        file = read_toml(path, _RunFile)
+    require_file_names(file.federation.parties)
+    schema = read_schema(path.parent / file.federation.schema)
+    if schema.party is not None:
+        raise ConfigurationError(f"{path}: Expected a schema without a party column.")
+    if isinstance(file, ColumnsFile):
+        return ColumnsFederation(file, schema, _digest(_agreed(file, schema)))
+    return Federation(file, schema)
+
+
+def _agreed(file: _RunFile | ColumnsFile, schema: Schema) -> dict[str, Any]:
+    """Return what a run file and its schema say, but where and how long to wait.
+
+    These change nothing that is released, so that a run may move to another machine.
+    """
+    values: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(file, order="deterministic"))
+    del values["federation"]["address"], values["federation"]["patience"]
+    values["federation"]["schema"] = msgspec.to_builtins(schema)
+    return values
+
+
+def _digest(values: dict[str, Any]) -> str:
+    """Return the SHA-256 of values as JSON."""
+    return hashlib.sha256(msgspec.json.encode(values, order="deterministic")).hexdigest()
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Participant:
@@ -328,13 +376,13 @@ class Participant:
 
     file: _PartyFile
     here: Path
-    federation: Federation
+    federation: Federation | ColumnsFederation
 
     @classmethod
     def read(cls, path: Path) -> Participant:
         """Return the party in a file; raises `ConfigurationError`."""
         file = read_toml(path, _PartyFile)
-        found = cls(file, path.parent, Federation.read(path.parent / file.party.run))
+        found = cls(file, path.parent, read_federation(path.parent / file.party.run))
         if file.party.name not in found.federation.file.federation.parties:
             raise ConfigurationError(f"{path}: Expected party.name among those of the run.")
         return found
@@ -356,19 +404,8 @@ class Participant:
         the plan assumes; nothing was spent.
         """
         federation, holder, limits = self.federation, self.file.party, self.file.policy
-        records = load_records(
-            [self.here / file for file in holder.files], schema=federation.schema
-        )
-        if federation.file.solver.intercept:
-            records = records.with_constant()
-        if others is not None:
-            others.add_rows(holder.name, records.features, records.labels, federation.shape)
-        dataset: LocalDataset | ShareOfSum
-        given = (records.features, records.labels)
-        if isinstance(federation.threat_model, Summed):
-            dataset = ShareOfSum(federation.shape, holder.name, *given)
-        else:
-            dataset = LocalDataset(federation.shape, (holder.name,), *given)
+        paths = [self.here / file for file in holder.files]
+        dataset = federation.dataset(holder.name, paths, others)
         policy = Policy(
             epsilon=limits.epsilon,
             delta=limits.delta,

@@ -13,7 +13,7 @@ from ..data.strict import toml_value
 from ..federation import Coordinator, FederationEnded, Journal, take_part, write_federation
 from ..federation.flower import client_app, server_app
 from ..federation.party import Link, TookPart
-from .federation_files import Federation, Participant
+from .federation_files import Participant, read_federation
 
 __all__ = ["client", "server", "write_app"]
 
@@ -111,7 +111,7 @@ def server() -> Any:
 
     def coordinating(context: Any, run: Any) -> None:
         out = Path(str(context.run_config["out"]))
-        federation = Federation.read(Path(str(context.run_config["run"])))
+        federation = read_federation(Path(str(context.run_config["run"])))
         plan, _ = federation.plan()
         out.mkdir(parents=True, exist_ok=True)
         with Journal(out / "journal.sqlite") as journal:

@@ -56,6 +56,7 @@ from .consensus import Centring, ConsensusDpAdmm
 from .losses import ClippedLogistic, Logistic, Multinomial, Shifted
 from .opinion_pool import OpinionPool
 from .schedules import noise_weights
+from .sharing import SharingAdmm
 from .threat_model import PER_PARTY, Summed, ThreatModel, summed_shape
 from .weighted import Weighted
 
@@ -81,6 +82,11 @@ _MOST_ROUNDS = 300
 
 _LARGEST_SCALED = 1e-6
 """lambda up to which columns are scaled: in scaled coordinates it bends as scales squared."""
+
+
+_COEFFICIENT_NOISE, _LEAST_WEIGHT = 0.2, 1e-4
+"""Of sharing: the noise of a coefficient that is let pass, and the least weight of a record's share
+of the regulariser."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +218,47 @@ def opinion_pool_defaults(
         chosen.momentum,
         regularisation=regularisation,
         loss=Shifted(loss, offset),
+    )
+
+
+def sharing_defaults(
+    shape: VerticalShape,
+    *,
+    noise_multiplier: float,
+    rounds: int = 0,
+    penalty: float = 0.25,
+    slope_bound: float = 1.0,
+    radius: float = 3.0,
+    offset: float = 0.0,
+    regularisation: float | None = None,
+) -> SharingAdmm:
+    """Return `SharingAdmm` that opens with what labels tell, for models of new records.
+
+    Args:
+        shape: of the columns.
+        noise_multiplier: of every release.
+        rounds: exchanges of scores; without any, models are ridge regression on what is told.
+        penalty, slope_bound, radius: of the algorithm.
+        offset: public, added to all scores.
+        regularisation: weight of the squared norm in a mean over records; None for the least at
+            which the noise of a coefficient is 0.2, so that a party's scores of a new row err by no
+            more.
+    """
+    if regularisation is None:
+        # a replaced record moves coefficients by this, divided by the weight
+        moves = 2.0 * (slope_bound + penalty * radius)
+        weight = max(moves * noise_multiplier / _COEFFICIENT_NOISE, _LEAST_WEIGHT * shape.count)
+    else:
+        weight = regularisation * shape.count
+    return SharingAdmm(
+        rounds,
+        noise_multiplier,
+        penalty=penalty,
+        regularisation=weight,
+        slope_bound=slope_bound,
+        radius=radius,
+        loss=Shifted(Logistic(), offset),
+        opening=True,
     )
 
 

@@ -69,7 +69,7 @@ from dpledger.mechanisms.labels import ClassLabels
 from dpledger.mechanisms.record_sets import RecordSets
 from dpledger.mechanisms.sensitivity import computed
 from dpledger.runs.estimators import PrivateAdmmClassifier
-from dpledger.runs.federation_files import Federation
+from dpledger.runs.federation_files import read_federation
 from dpledger.solvers import Logistic
 from dpledger.solvers.losses import ClippedLogistic, Multinomial, SmoothedQuantile
 
@@ -209,7 +209,7 @@ def test_a_federation_keeps_the_promise_to_a_person_or_refuses_it(tmp_path: Path
         '[solver]\nalgorithm = "consensus-admm"\nrounds = 2\n'
     )
     try:
-        agreed, _ = Federation.read(tmp_path / "run.toml").plan()
+        agreed, _ = read_federation(tmp_path / "run.toml").plan()
     except (ConfigurationError, InvalidParameter):
         return
     assert guarantee(agreed.events, delta=1e-5, group=3).epsilon.upper_float <= 1.0

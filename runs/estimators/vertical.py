@@ -13,16 +13,12 @@ from ...mechanisms.curators import Curator
 from ...mechanisms.errors import InvalidParameter, Number, require_positive, require_positive_int
 from ...mechanisms.protocols import FloatArray
 from ...mechanisms.vertical_data import VerticalDataset, VerticalShape
-from ...solvers.defaults import opinion_pool_defaults
-from ...solvers.losses import Logistic, Shifted
+from ...solvers.defaults import opinion_pool_defaults, sharing_defaults
 from ...solvers.opinion_pool import PoolState
-from ...solvers.sharing import SharingAdmm, SharingState
+from ...solvers.sharing import SharingState
 from .classifier import PrivateLinearClassifier
 from .paid_run import History, PublicRound, paid_run
 from .rows import unit_rows
-
-_COEFFICIENT_NOISE = 0.2
-_LEAST_WEIGHT = 1e-4
 
 _POOL_WEIGHT = 1e-7
 """Where stopping in time regularises, the weight only keeps the optimum finite."""
@@ -202,15 +198,15 @@ class PrivateSharingClassifier(PrivateLinearClassifier):
             noise_multiplier: float, dataset: VerticalDataset, curator: Curator
         ) -> tuple[tuple[FloatArray, ...], list[PublicRound]]:
             history = History()
-            solver = SharingAdmm(
-                self.rounds or 0,
-                noise_multiplier,
+            solver = sharing_defaults(
+                dataset.shape,
+                noise_multiplier=noise_multiplier,
+                rounds=self.rounds or 0,
                 penalty=self.penalty,
-                regularisation=self._weight(noise_multiplier, dataset.shape.count),
                 slope_bound=self.slope_bound,
                 radius=self.radius,
-                loss=Shifted(Logistic(), offset),
-                opening=True,
+                offset=offset,
+                regularisation=self.regularisation,
             )
 
             def observe(k: int, state: SharingState) -> None:
@@ -220,14 +216,6 @@ class PrivateSharingClassifier(PrivateLinearClassifier):
             return solver.publish_models(dataset, curator, state), history.rounds
 
         return work
-
-    def _weight(self, noise_multiplier: float, count: int) -> float:
-        """Return the weight of the squared norm on the scale of a sum over `count` records."""
-        if self.regularisation is not None:
-            return self.regularisation * count
-        # a replaced record moves coefficients by this, divided by the weight
-        moves = 2.0 * (self.slope_bound + self.penalty * self.radius)
-        return max(moves * noise_multiplier / _COEFFICIENT_NOISE, _LEAST_WEIGHT * count)
 
     def __sklearn_tags__(self) -> Any:
         """Say to scikit-learn: two classes, dense rows only."""

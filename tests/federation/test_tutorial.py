@@ -11,6 +11,7 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dpledger.accounting.ledger import SqliteLedger
@@ -53,6 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         port = str(free.getsockname()[1])
     assert TEXT.count(PORT) == 1
     for name, content in FILES.items():
+        (made / name).parent.mkdir(exist_ok=True)
         (made / name).write_text(content.replace(PORT, port), encoding="utf-8")
     assert COMMANDS[0] == "python make_files.py"
     done(begun(made, COMMANDS[0]))
@@ -65,7 +67,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_three_terminals_end_with_one_proved_epsilon(folder: Path) -> None:
-    (line,) = [line for line in COMMANDS if "--federation" in line]
+    (line,) = [line for line in COMMANDS if line.endswith("--federation together")]
     found = json.loads(done(begun(folder, line + " --json")))
     delta, epsilon = map(Fraction, found["values"])
     assert 0.999 < epsilon <= 1
@@ -123,6 +125,8 @@ def test_the_same_files_run_as_sums_and_the_answer_says_simulation(
 
 def test_an_older_copy_of_a_party_is_refused_by_its_anchor(folder: Path, tmp_path: Path) -> None:
     for name, text in FILES.items():
+        if "/" in name:
+            continue
         text = text.replace("rounds = 20", "rounds = 2")
         if name == "north.toml":
             text = text.replace("[noise]", 'anchor = "elsewhere"\n\n[noise]')
@@ -163,4 +167,22 @@ def test_a_changed_certificate_is_found(folder: Path) -> None:
 def test_every_command_of_the_tutorial_was_tried() -> None:
     tried = ("python", "dpledger federate", "dpledger party", "dpledger verify", "dpledger ledger")
     assert all(line.startswith((*tried, "# terminal")) for line in COMMANDS)
-    assert len(FILES) == 5
+    assert len(FILES) == 10
+
+
+def test_a_bank_and_a_shop_train_on_columns_of_the_same_customers(folder: Path) -> None:
+    lines = [line for line in COMMANDS if "columns/" in line]
+    made, trained, verified = (done(begun(folder, line)) for line in lines)
+    assert (made, "proved" in trained) == ("", True)
+    assert "accepted" in verified or "proved" in verified
+    place = folder / "columns"
+    messages = [
+        list(ledger.messages(ledger.runs()[0].run).values())
+        for name in ("bank", "shop")
+        for ledger in [SqliteLedger(place / name / "ledger.sqlite", read_only=True)]
+    ]
+    assert messages[0] == messages[1]
+    assert len(messages[0]) == 3  # what labels tell, and a model of each
+    # income and debt; the basket is worth less than the noise
+    signs = np.sign(np.load(place / "together" / "model.npy"))
+    assert signs[:2].tolist() == [-1.0, 1.0]

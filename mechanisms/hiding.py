@@ -33,7 +33,7 @@ _OF_WHOM_IS_DRAWN = ("histogram", "histogram-l1", "strongly-convex-argmin")
 """Rules under which a null record counts, or the number of those drawn does."""
 
 
-class Asked(NamedTuple):
+class HidingFacts(NamedTuple):
     """What decides which theorem prices a sample of a quantity, and what it rests on.
 
     Args:
@@ -51,9 +51,9 @@ class Asked(NamedTuple):
     declared: bool
 
 
-def asked_of(derivation: Derivation) -> Asked:
+def asked_of(derivation: Derivation) -> HidingFacts:
     """Return what theorems ask of the derivation of what a drawn record moves."""
-    return Asked(
+    return HidingFacts(
         sums_records(derivation),
         sums_records(derivation, HALVED),
         largest_mean(derivation),

@@ -6,6 +6,7 @@ from math import isqrt
 from typing import Any
 
 from . import integer_vectors
+from .copies import MOST_COPIES, CopiesDrawn
 from .lattices import DiscreteGaussianShift, DiscreteLaplaceShift, RandomisedAnswers
 from .leaves import (
     fixed_batch_share,
@@ -44,6 +45,9 @@ _DRAWN = "Choquette-Choo, Ganesh, Steinke, Thakurta 2023 (mixtures of Gaussian s
 
 _REPLACED = "docs/rules.md, privacy-loss (a record is replaced in a Poisson sample)"
 """Likewise, where a Poisson sample is taken under replace-one."""
+
+_DRAWN_AGAIN = "docs/rules.md, privacy-loss (a batch drawn with replacement)"
+"""Likewise, where batches are drawn with replacement."""
 
 _BOTH_ORDERS = ("add-remove-one", "zero-out-one")
 
@@ -174,13 +178,16 @@ def dominating_pairs(
 
     All of a group are there or all are not, or all are replaced. Noise then meets up to `size`
     times the shift. A Poisson sample draws a binomial number of them; of a fixed batch some are
-    drawn with probability at most `size` times the share, and then count as all drawn.
+    drawn with probability at most `size` times the share, and then count as all drawn. With
+    replacement each draw is one of the group with probability `size` / n.
     """
     kind = mechanism.get("kind") if isinstance(mechanism, dict) else None
     if kind == "poisson-accumulated":
         return _accumulated(run, mechanism, size)
     if kind == "randomised-response":
         return "replace-one", _answers(mechanism) * size
+    if kind == "sampled-with-replacement":
+        return "replace-one", drawn_with_replacement(run, mechanism, size)
     if kind in ("discrete-laplace", "discrete-gaussian"):
         sens, lattices = _discrete(run, mechanism, size)
         return sens.adjacency, [(pair, None) for pair in lattices]
@@ -272,6 +279,45 @@ def replaced_in_a_sample(
         return [(_longer(base, size), None)]
     half = Sampled(GaussianShift(base.mu_squared * size**2 / 2), drawn)
     return [(half, Dots.removed), (half, Dots.added)]
+
+
+def drawn_with_replacement(run: Run, mechanism: Any, size: int) -> list[Pairs]:
+    """Gaussian noise on a batch of m draws out of n records, of which one is replaced.
+
+    Fix what each place of the batch holds where it is not the differing record, which it is with
+    probability 1/n, by itself. With p_k the probability that it fills k places, and P_k, Q_k the
+    release given that, for either record, P_0 = Q_0. P_k is a mixture, over the sets of k places,
+    of normal laws whose means are at most kΔ away from those of Q_k and of P_0. Share out p_0 as
+    c_1 + c_2 + ...; ∫ (dP - γ dQ)⁺ of a sum of measures is at most the sum of theirs, so
+
+        H_γ(Σ p_k P_k ‖ Σ p_k Q_k) <= Σ_(k>0) ∫ (p_k dP_k + c_k dP_0 - γ p_k dQ_k - γ c_k dP_0)⁺
+
+    For γ >= 1 the k-th term is, with t_k = (γ-1) c_k, that is t_k >= 0 and Σ t_k = (γ-1) p_0,
+
+        p_k ∫ (dP_k - γ dQ_k - (t_k/p_k) dP_0)⁺ <= p_k H_c(N(kΔ/σ, 1) ‖ N(0, 1)), c = γ + t_k/p_k
+
+    since γ dQ_k + (t_k/p_k) dP_0 is c times a mixture of laws as far from P_k as kΔ, set by set of
+    places (advanced joint convexity: Balle, Barthe, Gaboardi 2018, Theorems 2 and 10). For every γ
+    the t_k may be chosen anew: the least sum is convex in γ, and with the two records exchanged it
+    holds for γ < 1. What was fixed is averaged over, by joint convexity. Numbers of copies that are
+    too unlikely to be counted lose infinitely. Any of a group of g records fills a place with
+    probability g/n <= 1/n' for the whole number n' below n/g: it is priced as one record of n'.
+    """
+    names = ("event", "batch", "records")
+    event, batch, records = read_kind(mechanism, "sampled-with-replacement", *names)
+    sens, ratio = run.noise(event, "gaussian", "noise_std", "l2")
+    require_fixed_batch(run, sens, mechanism)
+    n, m = max(read_count(records) // size, 1), read_count(batch)
+    if not ratio:
+        return []
+    if n == 1:
+        return [(GaussianShift(ratio * m**2), None)]
+    if m == 1:
+        return [(Sampled(GaussianShift(ratio), Fraction(1, n)), _SYMMETRISED)]
+    if m > MOST_COPIES * n:
+        raise Undecided(f"expected at most {MOST_COPIES} draws a record, got {m} of {n}")
+    run.axioms.add(_DRAWN_AGAIN)
+    return [(CopiesDrawn(ratio, m, n), _SYMMETRISED)]
 
 
 def _longer(base: Base, size: int) -> Base:

@@ -9,7 +9,7 @@ from .losses import Interval
 _APART = 5
 """Centres are 1/32 apart: |t| <= 2^-6, and a series to p bits has about p/7 terms."""
 
-_FAR = 16
+_FAR = 24
 """Standard deviations beyond which each point is computed by itself."""
 
 

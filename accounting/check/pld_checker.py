@@ -231,6 +231,7 @@ def privacy_loss(
     pair symmetrised at zero loss from H_γ((1-q)Q + qP ‖ Q), γ ≥ 1, and H_γ(P ‖ (1-q)P + qQ), γ < 1
     Poisson samples under replace-one, Gaussian noise on sums of vectors of at most C: both pairs
     of the shift by C with half of the variance, composed
+    batches with replacement, Gaussian noise, replace-one: the least sum over the number of copies
     discrete Gaussian noise: the maximum of the profiles of all integer vectors of norm at most Δ
     groups of k: k times the shift; of a Poisson sample with Gaussian noise as many as are drawn
     n Poisson samples accumulated under one Gaussian noise: as a group of n in one sample

@@ -42,7 +42,7 @@ is the same above and below the bar unless it says otherwise.
 """
 """How docs/rules.md begins: the notation, and what each standing means."""
 
-_ARGUMENTS = {"privacy-loss": dominating.replaced_in_a_sample}
+_ARGUMENTS = {"privacy-loss": (dominating.replaced_in_a_sample, dominating.drawn_with_replacement)}
 """Functions whose docstrings are our own proof of a part of a rule: no source has it."""
 
 
@@ -114,8 +114,8 @@ def _section(rule: Rule) -> str:
     drawn = f"\n## {rule.name}\n\n{rule.says}\n\n```text\n{rule.drawn}\n```"
     if rule.name not in _ARGUMENTS:
         return drawn
-    title, proof = cleandoc(_ARGUMENTS[rule.name].__doc__ or "").split("\n\n", 1)
-    return f"{drawn}\n\n{title}\n\n```text\n{proof}\n```"
+    arguments = [cleandoc(each.__doc__ or "").split("\n\n", 1) for each in _ARGUMENTS[rule.name]]
+    return drawn + "".join(f"\n\n{title}\n\n```text\n{proof}\n```" for title, proof in arguments)
 
 
 if __name__ == "__main__":

@@ -59,6 +59,7 @@ FILTERED = frozenset(
 """What a filter's budget rests on instead."""
 
 REPLACED_IN_A_SAMPLE = "docs/rules.md, privacy-loss (a record is replaced in a Poisson sample)"
+DRAWN_AGAIN = "docs/rules.md, privacy-loss (a batch drawn with replacement)"
 SHIFTS_OF_GROUPS = "Choquette-Choo, Ganesh, Steinke, Thakurta 2023 (mixtures of Gaussian shifts)"
 
 _PURE = "Bun, Steinke 2016, Proposition 1.4 (pure DP is zCDP)"

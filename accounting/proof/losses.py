@@ -38,6 +38,7 @@ from ..pld.doubling import (
 )
 from ..pld.from_mechanisms import mixture_pairs, mixture_share, orders_of, pairs_of
 from ..pld.pairs import (
+    CopiesDrawn,
     DiscreteGaussianShift,
     DiscreteGaussianVectors,
     DiscreteLaplaceShift,
@@ -49,7 +50,7 @@ from ..pld.pairs import (
     RandomisedAnswers,
 )
 from ..renyi.amplification import grouped
-from .derivation import REPLACED_IN_A_SAMPLE, SHIFTS_OF_GROUPS
+from .derivation import DRAWN_AGAIN, REPLACED_IN_A_SAMPLE, SHIFTS_OF_GROUPS
 
 _MOST_KNOTS = 1 << 25
 """Units of work, of the 2^25 that a checker does for any document, half of which are not needed."""
@@ -84,6 +85,8 @@ class Composed:
         replaced = self.adjacency is Adjacency.REPLACE_ONE
         if replaced and any(_on_samples(mechanism) for mechanism, _, _ in self.parts):
             found.add(REPLACED_IN_A_SAMPLE)
+        if any(isinstance(pair, CopiesDrawn) for pair, _, _ in first):
+            found.add(DRAWN_AGAIN)
         return frozenset(found)
 
     def orders(self) -> list[Entering]:

@@ -32,6 +32,7 @@ from ...mechanisms.events import (
     RandomisedResponse,
     Repeated,
     SampledWithoutReplacement,
+    SampledWithReplacement,
     adjacencies,
     whole_numbers_assumed,
 )
@@ -556,6 +557,8 @@ def _assumed(mechanism: Mechanism) -> frozenset[str]:
             return _assumed(PoissonSampled(mechanism.event, mechanism.rate))
         case PoissonSampled() | SampledWithoutReplacement():
             _require_rule(mechanism)
+            return _assumed(mechanism.event) | {*assumed_of_sample(mechanism)}
+        case SampledWithReplacement():
             return _assumed(mechanism.event) | {*assumed_of_sample(mechanism)}
         case GaussianMixtureStep(constant=constant, sampled=sampled, noise_std=noise_std):
             for shift in (constant, sampled):

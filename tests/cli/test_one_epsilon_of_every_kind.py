@@ -12,7 +12,7 @@ import pytest
 from tests.golden.commands import ASKED
 
 from dpledger.accounting.numbers.grade import Grade
-from dpledger.accounting.training import _RULES, Sampling
+from dpledger.accounting.training import _RULES
 from dpledger.cli.app import main
 
 from .conftest import Call
@@ -51,6 +51,11 @@ RELEASES = {  # the relation promised, and what is released
         "replace-one",
         'mechanism = "gaussian"\nclip_norm = 1.0\nnoise_std = 4.0\n'
         'sampling = "fixed-batch"\nbatch = 2\nrecords = 99',
+    ),
+    "with replacement": (
+        "replace-one",
+        'mechanism = "gaussian"\nclip_norm = 1.0\nnoise_std = 4.0\n'
+        'sampling = "with-replacement"\nbatch = 2\nrecords = 99',
     ),
     "shuffled": (
         "zero-out-one",
@@ -91,13 +96,8 @@ def test_of_every_kind_of_sampling_the_epsilon_of_a_training_run_is_the_checkers
     )
     assert answer.status == 0, answer.err
     found = answer.data["guarantee"]
-    if scheme == Sampling.WITH_REPLACEMENT.value:  # no rule of the checker: enclosed, and said so
-        assert found["grade"] == Grade.ENCLOSED.value
-        assert "no rule prices SampledWithReplacement" in found["not_proved"]
-        assert accepted == []
-    else:
-        assert (found["grade"], found["not_proved"]) == (Grade.PROVED.value, None)
-        assert Fraction(found["epsilon"]["upper"]) in accepted
+    assert (found["grade"], found["not_proved"]) == (Grade.PROVED.value, None)
+    assert Fraction(found["epsilon"]["upper"]) in accepted
 
 
 PRICED = {  # a file's thousands of releases go into a ledger, whose epsilons are enclosed

@@ -26,6 +26,7 @@ from dpledger.mechanisms import (
     RandomisedResponse,
     Repeated,
     SampledWithoutReplacement,
+    SampledWithReplacement,
 )
 from dpledger.mechanisms.events import DiscreteLaplaceStep, LaplaceStep
 
@@ -102,6 +103,7 @@ def relation(mechanism: Mechanism) -> Adjacency:
             PoissonSampled(event=step)
             | AccumulatedPoisson(event=step)
             | SampledWithoutReplacement(event=step)
+            | SampledWithReplacement(event=step)
         ):
             return step.sensitivity.adjacency
         case GaussianMixtureStep():
@@ -171,6 +173,10 @@ def laws(mechanism: Mechanism, size: int, ratio: Ratio) -> Iterator[tuple[Law, L
         case SampledWithoutReplacement(event=step, batch=batch, records=records):
             mu, size = float(ratio(step)) ** 0.5, min(size, records)
             drawn = counted(hypergeom.pmf(np.arange(size + 1), records, size, batch))
+            yield shifted(step, means_of(drawn, mu), {0.0: 1.0})
+        case SampledWithReplacement(event=step, batch=batch, records=records):
+            mu, share = float(ratio(step)) ** 0.5, min(size / records, 1.0)
+            drawn = counted(binom.pmf(np.arange(batch + 1), batch, share))
             yield shifted(step, means_of(drawn, mu), {0.0: 1.0})
         case GaussianMixtureStep(noise_std=noise):
             parts = (GaussianStep(part, noise) for part in (mechanism.constant, mechanism.sampled))

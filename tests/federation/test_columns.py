@@ -1,13 +1,14 @@
 """Federations of parties that hold columns of the same records.
 
-1. Threads, sockets and one process with all columns come to the same bits; every ledger holds all
-   releases, in the plan's order, and every certificate is about all of them.
+1. Threads, sockets, ranks and one process with all columns come to the same bits; every ledger has
+   all releases, in the plan's order, and every certificate is about all of them.
 2. A party releases what rests on its own columns, and asks for nothing but the others' messages.
 3. Who is killed at any message goes on with the recorded ones, without noise drawn twice.
 4. What is wrong in a plan, a part or a folder is refused.
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,10 @@ from dpledger.federation import (
     Journal,
     Party,
     Policy,
+    SocketLink,
     plan_of_columns,
     run_in_process,
+    serve,
     take_part,
     verify_federation,
     write_federation,
@@ -46,6 +49,8 @@ from dpledger.mechanisms.curators import Release
 from dpledger.mechanisms.encoding import message_digest
 from dpledger.mechanisms.protocols import EventList, FloatArray
 from dpledger.solvers import OpinionPool, SharingAdmm, SharingModels
+
+from .test_engines import by_ranks
 
 NAMES, RECORDS, WIDTHS = ("bank", "shop", "clinic"), 30, (2, 3, 1)
 POLICY = Policy(epsilon=500.0, delta=1e-5, adjacency=Adjacency.REPLACE_ONE, algorithms=("sharing",))
@@ -148,6 +153,30 @@ def test_columns_apart_come_to_the_bits_of_one_process(
     assert {each.values for each in verdict.parties.values()} == {verdict.joint.values}
     assert float(verdict.joint.values[1]) >= sums.lower_float
     assert any("same record" in text for text in verdict.assumptions)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_any_number_of_ranks_comes_to_the_bits_of_one_process(size: int, tmp_path: Path) -> None:
+    plan = plan_of(sharing())
+    state, _ = one_process(sharing(), plan, public=False)
+    ranks = by_ranks(tmp_path, plan, size, made=lambda folder, k: party_in(folder, NAMES[k]))
+    for took in (took for found, _ in ranks for took in found):
+        np.testing.assert_array_equal(took.state.model, state.model)
+
+
+def test_parties_over_sockets_come_to_the_bits_of_one_process(tmp_path: Path) -> None:
+    plan = plan_of(sharing())
+    state, _ = one_process(sharing(), plan, public=False)
+    coordinator = Coordinator(plan, Journal(tmp_path / "coordinator"), patience=20.0)
+    with serve(coordinator, ("127.0.0.1", 0), b"t" * 32) as address, ThreadPoolExecutor(3) as pool:
+
+        def part(name: str) -> Any:
+            with closing(SocketLink(address, b"t" * 32, patience=20.0)) as link:
+                return take_part(party_in(tmp_path, name), plan, link)
+
+        for took in pool.map(part, NAMES):
+            np.testing.assert_array_equal(took.state.model, state.model)
+        coordinator.wait()
 
 
 def test_every_release_has_the_sender_that_holds_what_it_rests_on() -> None:

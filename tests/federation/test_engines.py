@@ -237,7 +237,7 @@ def by_ranks(
 
     def rank(me: int) -> Any:
         ranks = Ranks(plan.parties, world.rank(me))
-        parties = [made(folder, NAMES.index(name)) for name in ranks.served]
+        parties = [made(folder, plan.parties.index(name)) for name in ranks.served]
         for party in parties:
             wrong(party)
         try:

@@ -6,7 +6,7 @@
 From Coq Require Import Reals List.
 From Dpledger Require
   Schedules Conversion Sensitivity Nonnegative Rounding Finite Domination Lattice GaussianIntegral
-  Gaussian Pure DiscreteLaplace
+  Gaussian Pure PureRenyi DiscreteLaplace
   GaussianDelta
   GaussianConvolution Descent GaussianComposition PoissonSampling Events GaussianSeries Enclosure
   Losses Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
@@ -223,7 +223,8 @@ Definition pure_theorems := (
   @Pure.laplace_pure,
   @Pure.vector_laplace_pure,
   @DiscreteLaplace.vector_geometric_pure,
-  @Pure.response_pure).
+  @Pure.response_pure,
+  @PureRenyi.odds_rdp).
 Print pure_theorems.
 Print Assumptions pure_theorems.
 

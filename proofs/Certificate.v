@@ -103,6 +103,8 @@ Record claim := Claim { claim_relation : relation; claim_group : positive;
 Inductive rule :=
   | GaussianGdp (mechanism : positive)
   | GaussianZcdp (mechanism : positive)
+  | LaplaceZcdp (mechanism : positive)
+  | DiscreteLaplaceZcdp (mechanism : positive)
   | LaplacePure (mechanism : positive) (epsilon : Q)
   | DiscreteLaplacePure (mechanism : positive) (epsilon : Q)
   | RandomisedResponsePure (mechanism : positive) (epsilon : Q)

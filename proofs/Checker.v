@@ -321,18 +321,33 @@ Inductive judgement :=
 Definition statement_of (j : judgement) : claim :=
   match j with Part _ s | Whole s => s end.
 
-Definition gaussian_cost (m : mechanism) : option Q :=
+(** (sensitivity / noise)^2 *)
+Definition gaussian_ratio (m : mechanism) : option Q :=
   match m with
   | GaussianStep _ squared _ std => Some (squared / (std * std))
   | _ => None
   end.
 
+Definition laplace_ratio (m : mechanism) : option Q :=
+  match m with
+  | LaplaceStep _ squared _ scale => Some (squared / (scale * scale))
+  | _ => None
+  end.
+
+Definition discrete_laplace_ratio (m : mechanism) : option Q :=
+  match m with
+  | DiscreteLaplaceStep _ squared _ scale => Some (squared / (scale * scale))
+  | _ => None
+  end.
+
 (** Steps whose costs in a notion bound what they do: Gaussian ones on all records in GDP and zCDP,
-    Laplace noise and responses in pure DP. Approximate DP is of a part's own steps. *)
+    Laplace noise in zCDP and pure DP, responses in pure DP. Approximate DP is of a part's own
+    steps. *)
 Definition pays_in (kind : notion) (m : mechanism) : bool :=
   match kind, m with
   | Gdp _, (GaussianStep _ _ _ _ | Repeated _ _) => true
   | Zcdp _, (GaussianStep _ _ _ _ | Repeated _ _) => true
+  | Zcdp _, (LaplaceStep _ _ _ _ | DiscreteLaplaceStep _ _ _ _) => true
   | PureDp _, (LaplaceStep _ _ _ _ | DiscreteLaplaceStep _ _ _ _) => true
   | PureDp _, (ResponseStep _ _ | Repeated _ _) => true
   | Rdp _ _, _ | ApproxDp _ _, _ => true
@@ -459,10 +474,11 @@ Variables (table : PositiveMap.t mechanism) (r : relation) (seen : list exposure
 Variable all_pay_in : notion -> bool.
 
 (** A leaf: (sensitivity / noise)^2, or half of it. *)
-Definition leaf (m : positive) (conclude : Q -> notion) : option judgement :=
+Definition leaf (ratio : mechanism -> option Q) (m : positive) (conclude : Q -> notion) :
+  option judgement :=
   match PositiveMap.find m table with
   | Some step =>
-      match gaussian_cost step with
+      match ratio step with
       | Some cost => Some (Part [(m, 1%positive)] (Claim r 1 (conclude cost)))
       | None => None
       end
@@ -610,8 +626,10 @@ Definition privacy_loss (m often : positive) (step : Q) (doublings : list nat)
 
 Definition follows (rule : rule) (premises : list judgement) : option judgement :=
   match rule, premises with
-  | GaussianGdp m, [] => leaf m Gdp
-  | GaussianZcdp m, [] => leaf m (fun c => Zcdp (c / 2))
+  | GaussianGdp m, [] => leaf gaussian_ratio m Gdp
+  | GaussianZcdp m, [] => leaf gaussian_ratio m (fun c => Zcdp (c / 2))
+  | LaplaceZcdp m, [] => leaf laplace_ratio m (fun c => Zcdp (c / 2))
+  | DiscreteLaplaceZcdp m, [] => leaf discrete_laplace_ratio m (fun c => Zcdp (c / 2))
   | LaplacePure m eps, [] => pure_leaf m (laplace_suffices eps) eps
   | DiscreteLaplacePure m eps, [] => pure_leaf m (discrete_laplace_suffices eps) eps
   | RandomisedResponsePure m eps, [] => pure_leaf m (response_suffices eps) eps

@@ -3,7 +3,7 @@
 From Coq Require Import Reals List Bool Lia Lra Psatz QArith Qreals Qround PArith ZArith FMapPositive
   Permutation FunctionalExtensionality.
 From Coquelicot Require Import Coquelicot.
-From Dpledger Require Import Sums Conversion Finite Gaussian Pure DiscreteLaplace GaussianDelta
+From Dpledger Require Import Sums Conversion Finite Gaussian Pure PureRenyi DiscreteLaplace GaussianDelta
   Sensitivity Descent
   Domination GaussianComposition PoissonSampling Events Enclosure Losses LossLists LossEnclosures
   LossComposition FixedPoint SampledLoss PureLoss Certificate Checker Operations.
@@ -497,6 +497,13 @@ Definition cost (i : positive) : R :=
   | _ => 0
   end.
 
+(** rho of a Gaussian step and of a Laplace step. *)
+Definition rho (i : positive) : R :=
+  match mechanism_at c i with
+  | Some (LaplaceStep _ _ _ _ | DiscreteLaplaceStep _ _ _ _) => cost i * cost i / 2
+  | _ => cost i / 2
+  end.
+
 Lemma mechanism_found i m : mechanism_at c i = Some m -> mechanism_ok r0 table m = true.
 Proof.
   intros H; apply numbered_in in H; revert H; apply forallb_forall; exact mechanisms_ok.
@@ -581,9 +588,10 @@ Qed.
 
 Section Weights.
 
-Hypothesis cost_nonneg : forall i, 0 <= cost i.
+Variable price : positive -> R.
+Hypothesis price_nonneg : forall i, 0 <= price i.
 
-Definition step_weight (i : positive) : R := total (steps_of c i) cost.
+Definition step_weight (i : positive) : R := total (steps_of c i) price.
 Definition weight (e : exposure) : R :=
   total e (fun mn => IZR (Zpos (snd mn)) * step_weight (fst mn)).
 
@@ -623,7 +631,7 @@ Qed.
 (** ** What a record can meet is in one of the views *)
 
 Lemma total_allowed j :
-  total (allowed c j) cost
+  total (allowed c j) price
     = total (events c) (fun e =>
         if concerns e j then IZR (Zpos (event_times e)) * step_weight (event_mechanism e) else 0).
 Proof.
@@ -689,7 +697,7 @@ Proof.
 Qed.
 
 Lemma allowed_in_a_view j :
-  exists v, In v (views (events c)) /\ total (allowed c j) cost <= weight v.
+  exists v, In v (views (events c)) /\ total (allowed c j) price <= weight v.
 Proof.
   destruct (view_of j) as (select & I & H); eexists; split; [exact I|].
   rewrite total_allowed, weight_selected; apply total_le; intros e Ie.
@@ -870,6 +878,19 @@ Proof.
   apply le_IZR in P; rewrite <- (Z.sqrt_square n P); apply Z.sqrt_le_mono, H.
 Qed.
 
+Lemma whole_root_below squared :
+  0 <= Q2R squared -> 0 <= Q2R (whole_root squared) <= sqrt (Q2R squared).
+Proof.
+  intros Sq; unfold whole_root; rewrite Q2R_integer.
+  assert (F : (0 <= Qfloor squared)%Z).
+  { assert (H : (0 <= squared)%Q) by (apply Rle_Qle; rewrite Q2R_number; exact Sq).
+    apply Qfloor_resp_le in H; exact H. }
+  pose proof (Z.sqrt_nonneg (Qfloor squared)) as N; apply IZR_le in N; split; [exact N|].
+  rewrite <- (sqrt_square _ N); apply sqrt_le_1_alt; rewrite <- mult_IZR.
+  apply Rle_trans with (IZR (Qfloor squared)); [apply IZR_le, Z.sqrt_spec, F|].
+  rewrite <- Q2R_integer; apply Qle_Rle, Qfloor_le.
+Qed.
+
 Lemma int_part_whole n : Int_part (IZR n) = n.
 Proof.
   destruct (base_Int_part (IZR n)) as [A B]; apply le_IZR in A.
@@ -1040,47 +1061,44 @@ Lemma unread h j x y :
   forall m, In m (next_messages r h) -> next_law r x h m = next_law r y h m.
 Proof. intros R Dxy; apply (unread_same h j x y R (proj2 Dxy)). Qed.
 
+Lemma rho_nonneg i : 0 <= rho i.
+Proof.
+  pose proof (cost_nonneg i); unfold rho; destruct (mechanism_at c i) as [[]|]; nra.
+Qed.
+
 (** No record's part has cost more than the dearest view. *)
-Lemma spent_met (k : R) j h :
-  spent (cost_to (reads r) (fun h => cost (mechanism_of h) * k) j) h = total (met r j h) cost * k.
+Lemma spent_met (price : positive -> R) j h :
+  spent (cost_to (reads r) (fun h => price (mechanism_of h)) j) h = total (met r j h) price.
 Proof.
   induction h as [|m h IH]; simpl; [ring|]; rewrite IH, total_app; unfold cost_to.
   destruct (reads r h j); simpl; ring.
 Qed.
 
-Lemma spent_within (k most : R) :
-  0 <= k -> (forall v, In v (views (events c)) -> weight v * k <= most) ->
+Lemma spent_within (price : positive -> R) (most : R) :
+  (forall i, 0 <= price i) -> (forall v, In v (views (events c)) -> weight price v <= most) ->
   forall j h, In h (all_transcripts r) ->
-  spent (cost_to (reads r) (fun h => cost (mechanism_of h) * k) j) h <= most.
+  spent (cost_to (reads r) (fun h => price (mechanism_of h)) j) h <= most.
 Proof.
-  intros Hk H j h Ih; rewrite spent_met.
+  intros Nn H j h Ih; rewrite spent_met.
   destruct (steps_are_allowed null c r run_satisfies j h Ih) as [rest P].
-  destruct (allowed_in_a_view cost_nonneg j) as (v & Iv & Le).
-  eapply Rle_trans; [|apply (H v Iv)]; apply Rmult_le_compat_r; [exact Hk|].
-  eapply Rle_trans; [|exact Le]; rewrite <- (total_permutation _ _ _ P), total_app.
-  assert (0 <= total rest cost) by (apply total_nonneg; intros; apply cost_nonneg); lra.
+  destruct (allowed_in_a_view price Nn j) as (v & Iv & Le).
+  eapply Rle_trans; [|apply (H v Iv)]; eapply Rle_trans; [|exact Le].
+  rewrite <- (total_permutation _ _ _ P), total_app.
+  assert (0 <= total rest price) by (apply total_nonneg; intros; apply Nn); lra.
 Qed.
 
-Section Plain.
+(** Every round's step is of a kind that pays in a notion. *)
+Lemma pays kind m h :
+  forallb (pays_in kind) (mechanisms c) = true -> mechanism_at c (mechanism_of h) = Some m ->
+  pays_in kind m = true.
+Proof. intros All F; apply numbered_in in F; revert F; apply forallb_forall, All. Qed.
 
-Hypothesis plain : forallb (pays_in (Gdp 0)) (mechanisms c) = true.
-
-Lemma all_rounds_plain h : exists s std, normal_round h s std /\ plain_round h s std.
-Proof.
-  assert (Pays : forall m, mechanism_at c (mechanism_of h) = Some m -> pays_in (Gdp 0) m = true).
-  { intros m F; apply numbered_in in F; revert F; apply forallb_forall, plain. }
-  destruct (round h) as [(s & std & Round)|((m & F & No & _) & _)].
-  - exists s, std; split; [exact Round|]; destruct Round as (_ & _ & _ & [P|S] & _); [exact P|].
-    destruct S as (rate & moved & squared & d & std' & F & _); discriminate (Pays _ F).
-  - rewrite (Pays m F) in No; discriminate.
-Qed.
-
-Lemma round_gdp h j x y :
-  reads r h j = true -> differ_at adj j x y ->
+Lemma round_gdp h s std j x y :
+  normal_round h s std -> plain_round h s std -> reads r h j = true -> differ_at adj j x y ->
   below_profile (next_messages r h) (next_law r x h) (next_law r y h)
     (gaussian_profile (sqrt (cost (mechanism_of h)))).
 Proof.
-  intros R Dxy; destruct (all_rounds_plain h) as (s & std & Round & _ & Plain & Ec).
+  intros Round (_ & Plain & Ec) R Dxy.
   destruct (normal_messages h s std Round) as [-> Law]; rewrite !Law, Plain.
   destruct Round as (_ & Hs & Ps & _ & Sens & _); apply numbers_below.
   assert (Er : sqrt (cost (mechanism_of h)) = sqrt s / std).
@@ -1095,62 +1113,93 @@ Proof.
   - exact Dxy.
 Qed.
 
-Lemma round_zcdp h j x y alpha :
+Lemma gaussian_round_zcdp h s std j x y alpha :
+  normal_round h s std -> plain_round h s std ->
   1 < alpha -> reads r h j = true -> differ_at adj j x y ->
   rdp_pair (next_messages r h) (next_law r x h) (next_law r y h) alpha
-    (cost (mechanism_of h) / 2 * alpha).
+    (rho (mechanism_of h) * alpha).
 Proof.
-  intros Ha R Dxy; destruct (all_rounds_plain h) as (s & std & Round & _ & Plain & Ec).
+  intros Round ((moved & squared & d & std' & F) & Plain & Ec) Ha R Dxy.
   destruct (normal_messages h s std Round) as [-> Law]; rewrite !Law, Plain.
   destruct Round as (_ & Hs & Ps & _ & Sens & _); apply numbers_rdp.
-  replace (cost (mechanism_of h) / 2 * alpha)
-    with (sqrt s * sqrt s / (2 * (std * std)) * alpha).
+  replace (rho (mechanism_of h) * alpha) with (sqrt s * sqrt s / (2 * (std * std)) * alpha).
   - apply (vector_gaussian_zcdp (differ_at adj j) (dimension r h) (value r h) (sqrt s)
              std Hs (cuts r h) (grids_ascend null c r run_satisfies h) (Sens j R)
              alpha Ha x y Dxy).
-  - rewrite Ec, sqrt_sqrt by exact Ps; field; lra.
+  - unfold rho; rewrite F, Ec, sqrt_sqrt by exact Ps; field; lra.
+Qed.
+
+Lemma neighbours_sym a b : adj a b -> adj b a.
+Proof. destruct r0; intros []; constructor. Qed.
+
+Lemma differ_at_sym j x y : differ_at adj j x y -> differ_at adj j y x.
+Proof.
+  intros [A S]; split; [apply neighbours_sym, A|intros i N; symmetry; apply S, N].
+Qed.
+
+(** Laplace noise: pure DP is zCDP. *)
+Lemma pure_round_zcdp h j x y alpha :
+  pure_round h -> (exists m, mechanism_at c (mechanism_of h) = Some m /\ pays_in (Zcdp 0) m = true) ->
+  1 < alpha -> reads r h j = true -> differ_at adj j x y ->
+  rdp_pair (next_messages r h) (next_law r x h) (next_law r y h) alpha
+    (rho (mechanism_of h) * alpha).
+Proof.
+  intros ((m' & F' & No & _) & L & _ & P) (m & F & Pays) Ha R Dxy.
+  rewrite F in F'; injection F' as <-.
+  replace (rho (mechanism_of h)) with (cost (mechanism_of h) * cost (mechanism_of h) / 2)
+    by (unfold rho; rewrite F; destruct m; try discriminate; reflexivity).
+  apply odds_rdp; [apply L|apply L|apply cost_nonneg| |exact Ha].
+  intros a I; split; [apply (P j R x y Dxy a I)|apply (P j R y x (differ_at_sym j x y Dxy) a I)].
 Qed.
 
 Theorem run_gdp (most : R) :
-  (forall v, In v (views (events c)) -> weight v <= most) ->
+  forallb (pays_in (Gdp 0)) (mechanisms c) = true ->
+  (forall v, In v (views (events c)) -> weight cost v <= most) ->
   forall x y, one_part adj x y ->
   below_profile (all_transcripts r) (run_law r x) (run_law r y) (gaussian_profile (sqrt most)).
 Proof.
-  intros H; apply (events_gdp adj (next_messages r) (next_law r) laws (reads r) unread most
-                     (fun h => cost (mechanism_of h) * 1) (rounds r)).
-  - intros h; rewrite Rmult_1_r; apply cost_nonneg.
-  - intros h j x y; rewrite Rmult_1_r; apply round_gdp.
-  - apply spent_within; [lra|]; intros v Iv; rewrite Rmult_1_r; auto.
+  intros All H; apply (events_gdp adj (next_messages r) (next_law r) laws (reads r) unread most
+                         (fun h => cost (mechanism_of h)) (rounds r)).
+  - intros h; apply cost_nonneg.
+  - intros h j x y R Dxy.
+    destruct (round h) as [(s & std & Round)|((m & F & No & _) & _)].
+    + assert (Kind := Round); destruct Kind as (_ & _ & _ & [P|S] & _);
+        [apply (round_gdp h s std j); assumption|].
+      destruct S as (rate & moved & squared & d & std' & F & _); discriminate (pays _ _ _ All F).
+    + rewrite (pays _ m h All F) in No; discriminate.
+  - apply spent_within; [apply cost_nonneg|exact H].
 Qed.
 
 Theorem run_zcdp (most : R) :
-  (forall v, In v (views (events c)) -> weight v / 2 <= most) ->
+  forallb (pays_in (Zcdp 0)) (mechanisms c) = true ->
+  (forall v, In v (views (events c)) -> weight rho v <= most) ->
   zcdp (one_part adj) (all_transcripts r) (run_law r) most.
 Proof.
-  intros H; apply (events_zcdp adj (next_messages r) (next_law r) laws (reads r) unread most
-                     (fun h => cost (mechanism_of h) * / 2) (rounds r)).
-  - intros h j x y; apply round_zcdp.
-  - apply spent_within; [lra|exact H].
+  intros All H; apply (events_zcdp adj (next_messages r) (next_law r) laws (reads r) unread most
+                         (fun h => rho (mechanism_of h)) (rounds r)).
+  - intros h j x y alpha Ha R Dxy; destruct (round h) as [(s & std & Round)|Pure].
+    + assert (Kind := Round); destruct Kind as (_ & _ & _ & [P|S] & _);
+        [apply (gaussian_round_zcdp h s std j); assumption|].
+      destruct S as (rate & moved & squared & d & std' & F & _); discriminate (pays _ _ _ All F).
+    + apply (pure_round_zcdp h j); try assumption; destruct Pure as ((m & F & _) & _).
+      exists m; split; [exact F|exact (pays _ m h All F)].
+  - apply spent_within; [apply rho_nonneg|exact H].
 Qed.
-
-End Plain.
 
 (** Laplace noise and responses alone: no outcome is more likely by more than that. *)
 Theorem run_pure (most : R) :
   forallb (pays_in (PureDp 0)) (mechanisms c) = true ->
-  (forall v, In v (views (events c)) -> weight v <= most) ->
+  (forall v, In v (views (events c)) -> weight cost v <= most) ->
   pure (one_part adj) (all_transcripts r) (run_law r) most.
 Proof.
   intros All H; apply (events_pure adj (next_messages r) (next_law r) laws (reads r) unread most
-                         (fun h => cost (mechanism_of h) * 1) (rounds r)).
-  - intros h j R; rewrite Rmult_1_r; destruct (round h) as [(s & std & Round)|(_ & _ & _ & P)];
+                         (fun h => cost (mechanism_of h)) (rounds r)).
+  - intros h j R; destruct (round h) as [(s & std & Round)|(_ & _ & _ & P)];
       [exfalso|apply P, R].
-    assert (Pays : forall m, mechanism_at c (mechanism_of h) = Some m -> pays_in (PureDp 0) m = true).
-    { intros m F; apply numbered_in in F; revert F; apply forallb_forall, All. }
     destruct Round as (_ & _ & _ & [((moved & squared & d & std' & F) & _)|S] & _).
-    + discriminate (Pays _ F).
-    + destruct S as (rate & moved & squared & d & std' & F & _); discriminate (Pays _ F).
-  - apply spent_within; [lra|]; intros v Iv; rewrite Rmult_1_r; auto.
+    + discriminate (pays _ _ _ All F).
+    + destruct S as (rate & moved & squared & d & std' & F & _); discriminate (pays _ _ _ All F).
+  - apply spent_within; [apply cost_nonneg|exact H].
 Qed.
 
 (** ** Steps by their losses *)
@@ -1168,9 +1217,6 @@ Definition profile_in_order (with_first : bool) : R -> (R -> R -> R) -> R -> R -
 (** The order of data sets that matters under add/remove; steps of other relations have one loss. *)
 Definition oriented (with_first : bool) (a b : list X) : Prop :=
   r0 = AddRemoveOne -> in_order with_first a b.
-
-Lemma neighbours_sym a b : adj a b -> adj b a.
-Proof. destruct r0; intros []; constructor. Qed.
 
 (** How far apart a step whose loss is known brings two laws. *)
 Definition apart (with_first : bool) (i : positive) {A} (l : list A) (p q : A -> R) : Prop :=
@@ -1235,8 +1281,7 @@ Lemma round_loss with_first h j x y L :
 Proof.
   intros R Dxy O (_ & _ & Bound); apply Bound; [apply laws|apply laws|]; unfold apart.
   destruct (round h) as [(s & std0 & Round)|((m & F & Pays & Not) & _ & _ & Pure)].
-  2:{ assert (Dyx : differ_at adj j y x).
-      { destruct Dxy as [A S]; split; [apply neighbours_sym, A|intros i N; symmetry; apply S, N]. }
+  2:{ pose proof (differ_at_sym j x y Dxy) as Dyx.
       assert (Odds : below_profile (next_messages r h) (next_law r x h) (next_law r y h)
                      (shared_profile (exp (cost (mechanism_of h))) (Q2R 1))).
       { intros a b Ha Hb; unfold shared_profile; rewrite Q2R_number.
@@ -1327,9 +1372,9 @@ Qed.
 (** A part costs its weight; a claim about the whole holds. *)
 Definition valid (j : judgement) : Prop :=
   match j with
-  | Part e (Claim r' g (Gdp a)) => r' = r0 /\ g = 1%positive /\ weight e <= Q2R a
-  | Part e (Claim r' g (Zcdp a)) => r' = r0 /\ g = 1%positive /\ weight e / 2 <= Q2R a
-  | Part e (Claim r' g (PureDp a)) => r' = r0 /\ g = 1%positive /\ weight e <= Q2R a
+  | Part e (Claim r' g (Gdp a)) => r' = r0 /\ g = 1%positive /\ weight cost e <= Q2R a
+  | Part e (Claim r' g (Zcdp a)) => r' = r0 /\ g = 1%positive /\ weight rho e <= Q2R a
+  | Part e (Claim r' g (PureDp a)) => r' = r0 /\ g = 1%positive /\ weight cost e <= Q2R a
   | Part e (Claim r' g (ApproxDp delta eps)) =>
       r' = r0 /\ g = 1%positive /\
       forall with_first, exists K,
@@ -1342,22 +1387,26 @@ Definition valid (j : judgement) : Prop :=
 
 Lemma valid_part e s kind : valid (Part e s) -> same_kind (claim_notion s) kind = true ->
   claim_relation s = r0 /\ claim_group s = 1%positive /\
-  ((exists a, claim_notion s = Gdp a /\ weight e <= Q2R a)
-   \/ (exists a, claim_notion s = Zcdp a /\ weight e / 2 <= Q2R a)
-   \/ (exists a, claim_notion s = PureDp a /\ weight e <= Q2R a)).
+  ((exists a, claim_notion s = Gdp a /\ weight cost e <= Q2R a)
+   \/ (exists a, claim_notion s = Zcdp a /\ weight rho e <= Q2R a)
+   \/ (exists a, claim_notion s = PureDp a /\ weight cost e <= Q2R a)).
 Proof. destruct s as [r' g [a|a|a|o a|o a]]; simpl; try discriminate; intuition eauto 6. Qed.
 
 Lemma same_kind_gdp n kind :
   same_kind n kind = true -> exists a, kind = Gdp a \/ kind = Zcdp a \/ kind = PureDp a.
 Proof. destruct n, kind; simpl; try discriminate; eauto 6. Qed.
 
-(** What a cost in a notion may be of a given weight. *)
-Definition within (kind : notion) (w a : R) : Prop :=
-  match kind with Gdp _ | PureDp _ => w <= a | Zcdp _ => w / 2 <= a | _ => False end.
+(** What an exposure costs in a notion, at most. *)
+Definition within (kind : notion) (e : exposure) (a : R) : Prop :=
+  match kind with
+  | Gdp _ | PureDp _ => weight cost e <= a
+  | Zcdp _ => weight rho e <= a
+  | _ => False
+  end.
 
 Lemma valid_within e s kind :
   valid (Part e s) -> same_kind (claim_notion s) kind = true ->
-  within kind (weight e) (Q2R (cost_of_notion (claim_notion s))).
+  within kind e (Q2R (cost_of_notion (claim_notion s))).
 Proof.
   intros V K;
     destruct (valid_part e s kind V K) as (_ & _ & [(a & E & H)|[(a & E & H)|(a & E & H)]]);
@@ -1365,24 +1414,78 @@ Proof.
 Qed.
 
 Lemma within_valid e kind a :
-  within kind (weight e) (Q2R a) -> valid (Part e (Claim r0 1 (at_cost a kind))).
+  within kind e (Q2R a) -> valid (Part e (Claim r0 1 (at_cost a kind))).
 Proof. destruct kind; simpl; tauto. Qed.
 
-Lemma leaf_valid m conclude j :
-  (conclude = Gdp \/ conclude = (fun a => Zcdp (a / 2))) ->
-  leaf table r0 m conclude = Some j -> valid j.
+Lemma weight_one price m :
+  steps_of c m = [m] -> weight price [(m, 1%positive)] = price m.
+Proof. intros One; unfold weight, step_weight; cbn [total fst snd]; rewrite One; simpl; ring. Qed.
+
+Lemma leaf_valid ratio m conclude kind j :
+  (forall a, conclude a = at_cost (cost_of_notion (conclude a)) kind) ->
+  (forall step a, mechanism_at c m = Some step -> ratio step = Some a ->
+     steps_of c m = [m] /\
+     within kind [(m, 1%positive)] (Q2R (cost_of_notion (conclude a)))) ->
+  leaf table r0 ratio m conclude = Some j -> valid j.
 Proof.
-  unfold leaf; intros Hc; fold (mechanism_at c m).
+  unfold leaf; intros Kind W; fold (mechanism_at c m).
   destruct (mechanism_at c m) as [step|] eqn:F; [|discriminate].
-  destruct step as [moved squared d std| | | | |]; simpl; try discriminate.
-  intros H; injection H as <-.
-  destruct (gaussian_found _ _ _ _ _ F) as (_ & Hs & _).
-  assert (W : weight [(m, 1%positive)] = Q2R (squared / (std * std))).
-  { unfold weight, step_weight, steps_of; cbn [total fst snd]; rewrite F; cbn [total].
-    unfold cost; rewrite F.
-    rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; apply Rmult_lt_0_compat; exact Hs); ring. }
-  destruct Hc as [->| ->]; simpl; rewrite W, ?Q2R_half; repeat split; lra.
+  destruct (ratio step) as [a|] eqn:Ra; [|discriminate]; intros H; injection H as <-.
+  rewrite Kind; apply within_valid, (W step a eq_refl Ra).
 Qed.
+
+Lemma alone i step :
+  mechanism_at c i = Some step -> (forall inner n, step <> Repeated inner n) -> steps_of c i = [i].
+Proof.
+  intros F Not; unfold steps_of; rewrite F; destruct step; try reflexivity.
+  exfalso; apply (Not _ _ eq_refl).
+Qed.
+
+Lemma gaussian_leaf m a step :
+  mechanism_at c m = Some step -> gaussian_ratio step = Some a ->
+  steps_of c m = [m] /\ cost m = Q2R a /\ rho m = Q2R a / 2.
+Proof.
+  destruct step as [moved squared d std| | | | |]; try discriminate; intros F H; injection H as <-.
+  destruct (gaussian_found _ _ _ _ _ F) as (_ & Hs & _).
+  split; [apply (alone m _ F); discriminate|]; unfold rho, cost; rewrite F.
+  rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra); split; reflexivity.
+Qed.
+
+Lemma laplace_leaf m a step :
+  mechanism_at c m = Some step ->
+  laplace_ratio step = Some a \/ discrete_laplace_ratio step = Some a ->
+  steps_of c m = [m] /\ rho m <= Q2R a / 2.
+Proof.
+  intros F H; assert (Kind : exists moved squared d b, a = (squared / (b * b))%Q /\
+    (step = LaplaceStep moved squared d b \/ step = DiscreteLaplaceStep moved squared d b)).
+  { destruct step as [| |moved squared d b|moved squared d b| |], H as [H|H]; try discriminate;
+      injection H as <-; exists moved, squared, d, b; auto. }
+  destruct Kind as (moved & squared & d & b & -> & K).
+  assert (Listed : mechanism_at c m = Some (LaplaceStep moved squared d b) \/
+                   mechanism_at c m = Some (DiscreteLaplaceStep moved squared d b))
+    by (destruct K as [->| ->]; auto).
+  destruct (laplace_found _ _ _ _ _ Listed) as (_ & B & _ & s & D & E).
+  assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
+  assert (Below : 0 <= Q2R (whole_root squared) <= sqrt (Q2R squared)) by (apply whole_root_below, Sq).
+  pose proof (sqrt_sqrt _ Sq) as Root; set (u := sqrt (Q2R squared)) in *.
+  split; [apply (alone m _ F); destruct K as [->| ->]; discriminate|].
+  rewrite Q2R_div, Q2R_mult, <- Root by (rewrite Q2R_mult; nra).
+  assert (I : 0 < / Q2R b) by (apply Rinv_0_lt_compat, B).
+  assert (Square : forall v, 0 <= v <= u ->
+            v / Q2R b * (v / Q2R b) / 2 <= u * u / (Q2R b * Q2R b) / 2).
+  { intros v Hv; replace (u * u / (Q2R b * Q2R b) / 2) with (u / Q2R b * (u / Q2R b) / 2)
+      by (field; lra).
+    assert (0 <= v / Q2R b <= u / Q2R b)
+      by (split; [apply Rmult_le_pos|apply Rmult_le_compat_r]; lra).
+    apply Rmult_le_compat_r; [lra|apply Rmult_le_compat; lra]. }
+  assert (Pu : 0 <= u) by apply sqrt_pos.
+  unfold rho, cost; destruct Listed as [L|L]; rewrite L; fold u; apply Square;
+    [split; [exact Pu|apply Rle_refl]|exact Below].
+Qed.
+
+Lemma zcdp_of_half kind e a : kind = Zcdp 0 -> weight rho e <= Q2R a / 2 ->
+  within kind e (Q2R (cost_of_notion (Zcdp (a / 2)))).
+Proof. intros -> H; cbn [within cost_of_notion]; rewrite Q2R_half; exact H. Qed.
 
 Lemma pure_leaf_valid m enough eps j :
   (forall step, enough step = true -> mechanism_at c m = Some step ->
@@ -1392,8 +1495,7 @@ Proof.
   unfold pure_leaf; fold (mechanism_at c m); intros Enough.
   destruct (mechanism_at c m) as [step|] eqn:F; [|discriminate].
   intros H; apply guard_some in H as [G <-]; destruct (Enough step G eq_refl) as [One Le].
-  split; [reflexivity|split; [reflexivity|]].
-  unfold weight, step_weight; cbn [total fst snd]; rewrite One; cbn [total]; lra.
+  split; [reflexivity|split; [reflexivity|]]; rewrite (weight_one _ _ One); exact Le.
 Qed.
 
 Lemma laplace_cost m eps step :
@@ -1439,7 +1541,7 @@ Qed.
 Lemma composed_within counts premises kind e total' :
   (forall j, In j premises -> valid j) ->
   (exists a, kind = Gdp a \/ kind = Zcdp a \/ kind = PureDp a) ->
-  composed counts premises kind = Some (e, total') -> within kind (weight e) (Q2R total').
+  composed counts premises kind = Some (e, total') -> within kind e (Q2R total').
 Proof.
   revert premises e total'; induction counts as [|n counts IH];
     intros [|[e1 s1|s1] premises] e total' V K H; simpl in H; try discriminate.
@@ -1451,8 +1553,9 @@ Proof.
     specialize (IH premises rest most (fun j I => V j (or_intror I)) K C).
     pose proof (valid_within e1 s1 kind (V _ (or_introl eq_refl)) E) as W.
     pose proof (Pos_real n).
-    rewrite weight_app, weight_repeated, Q2R_plus', Q2R_times.
-    destruct kind; simpl in *; try contradiction; nra.
+    rewrite Q2R_plus', Q2R_times.
+    destruct kind; unfold within in *; try contradiction;
+      rewrite weight_app, weight_repeated; nra.
 Qed.
 
 Lemma composition_valid counts premises j :
@@ -1461,7 +1564,7 @@ Proof.
   intros V; unfold composition; destruct premises as [|first premises]; [discriminate|].
   destruct (composed counts (first :: premises) (claim_notion (statement_of first)))
     as [[e most]|] eqn:C; [|discriminate]; intros H; injection H as <-.
-  apply within_valid; rewrite weight_canonical.
+  apply within_valid.
   assert (K : exists a, claim_notion (statement_of first) = Gdp a
                         \/ claim_notion (statement_of first) = Zcdp a
                         \/ claim_notion (statement_of first) = PureDp a).
@@ -1469,6 +1572,7 @@ Proof.
     destruct (same_kind (claim_notion s1) (claim_notion s1)) eqn:S; [|discriminate].
     exact (same_kind_gdp _ _ S). }
   apply (composed_within counts (first :: premises)) in C; auto.
+  destruct (claim_notion (statement_of first)); unfold within in *; rewrite ?weight_canonical; exact C.
 Qed.
 
 Lemma repeated_valid m premises j :
@@ -1480,8 +1584,9 @@ Proof.
   apply guard_some in H as [G <-]; rewrite !andb_true_iff, !Pos.eqb_eq in G.
   destruct G as [[-> ->] S]; specialize (V _ (or_introl eq_refl)).
   pose proof (mechanism_found _ _ F) as Ok; cbn in Ok; fold (mechanism_at c inner) in Ok.
-  assert (W : weight [(m, 1%positive)] = IZR (Zpos n) * weight [(inner, 1%positive)]).
-  { unfold weight, step_weight, steps_of; cbn [total fst snd]; rewrite F.
+  assert (W : forall price, weight price [(m, 1%positive)]
+                            = IZR (Zpos n) * weight price [(inner, 1%positive)]).
+  { intros price; unfold weight, step_weight, steps_of; cbn [total fst snd]; rewrite F.
     destruct (mechanism_at c inner) as [[]|];
       try discriminate; cbn [total]; rewrite total_repeat, INR_positive; ring. }
   destruct (valid_part _ _ _ V S) as (_ & _ & [(a & E & H)|[(a & E & H)|(a & E & H)]]);
@@ -1493,7 +1598,7 @@ Lemma dearest_within premises kind covered most :
   (forall j, In j premises -> valid j) ->
   (exists a, kind = Gdp a \/ kind = Zcdp a \/ kind = PureDp a) ->
   dearest premises kind = Some (covered, most) ->
-  forall e, In e covered -> within kind (weight e) (Q2R most).
+  forall e, In e covered -> within kind e (Q2R most).
 Proof.
   revert covered most; induction premises as [|[e1 s1|s1] premises IH];
     intros covered most V K H; simpl in H; try discriminate.
@@ -1504,8 +1609,8 @@ Proof.
     destruct (dearest premises kind) as [[covered' most']|] eqn:C; [|discriminate].
     injection H as <- <-.
     pose proof (maximum_ge (cost_of_notion (claim_notion s1)) most') as [M1 M2].
-    assert (Up : forall w a b, a <= b -> within kind w a -> within kind w b).
-    { intros w a b Hab; destruct kind; simpl; intros; try contradiction; lra. }
+    assert (Up : forall e a b, a <= b -> within kind e a -> within kind e b).
+    { intros e a b Hab; destruct kind; simpl; intros; try contradiction; lra. }
     intros e [<-|Ie].
     + apply Up with (1 := M1), valid_within; [apply V; left; reflexivity|exact E'].
     + apply Up with (1 := M2).
@@ -1514,19 +1619,19 @@ Qed.
 
 Lemma whole_gdp a :
   forallb (pays_in (Gdp 0)) (mechanisms c) = true ->
-  (forall v, In v (views (events c)) -> weight v <= Q2R a) ->
+  (forall v, In v (views (events c)) -> weight cost v <= Q2R a) ->
   valid (Whole (Claim r0 1 (Gdp a))).
-Proof. intros U H x y A; apply (run_gdp U (Q2R a) H), one_step, A. Qed.
+Proof. intros U H x y A; apply (run_gdp (Q2R a) U H), one_step, A. Qed.
 
 Lemma whole_zcdp a :
-  forallb (pays_in (Gdp 0)) (mechanisms c) = true ->
-  (forall v, In v (views (events c)) -> weight v / 2 <= Q2R a) ->
+  forallb (pays_in (Zcdp 0)) (mechanisms c) = true ->
+  (forall v, In v (views (events c)) -> weight rho v <= Q2R a) ->
   valid (Whole (Claim r0 1 (Zcdp a))).
-Proof. intros U H alpha Ha x y A; apply (run_zcdp U (Q2R a) H alpha Ha), one_step, A. Qed.
+Proof. intros U H alpha Ha x y A; apply (run_zcdp (Q2R a) U H alpha Ha), one_step, A. Qed.
 
 Lemma whole_pure a :
   forallb (pays_in (PureDp 0)) (mechanisms c) = true ->
-  (forall v, In v (views (events c)) -> weight v <= Q2R a) ->
+  (forall v, In v (views (events c)) -> weight cost v <= Q2R a) ->
   valid (Whole (Claim r0 1 (PureDp a))).
 Proof. intros U H x y A; apply (run_pure (Q2R a) U H), one_step, A. Qed.
 
@@ -1930,10 +2035,20 @@ Theorem follows_valid rule premises j :
   valid j.
 Proof.
   intros V H;
-    destruct rule as [m|m|m eps|m eps|m eps|counts|m| |a| |size| |order|delta|delta eps|delta eps
+    destruct rule as [m|m|m|m|m eps|m eps|m eps|counts|m| |a| |size| |order|delta|delta eps|delta eps
                      |m often step doublings dense digits cut delta eps]; cbn [follows] in H.
-  - destruct premises; [|discriminate]; apply leaf_valid with (2 := H); auto.
-  - destruct premises; [|discriminate]; apply leaf_valid with (2 := H); auto.
+  - destruct premises; [|discriminate]; apply leaf_valid with (kind := Gdp 0) (3 := H); [reflexivity|].
+    intros step a F E; destruct (gaussian_leaf m a step F E) as (One & W & _).
+    split; [exact One|cbn [within cost_of_notion]; rewrite (weight_one _ _ One); lra].
+  - destruct premises; [|discriminate]; apply leaf_valid with (kind := Zcdp 0) (3 := H); [reflexivity|].
+    intros step a F E; destruct (gaussian_leaf m a step F E) as (One & _ & W).
+    split; [exact One|apply zcdp_of_half; [reflexivity|rewrite (weight_one _ _ One); lra]].
+  - destruct premises; [|discriminate]; apply leaf_valid with (kind := Zcdp 0) (3 := H); [reflexivity|].
+    intros step a F E; destruct (laplace_leaf m a step F (or_introl E)) as (One & W).
+    split; [exact One|apply zcdp_of_half; [reflexivity|rewrite (weight_one _ _ One); exact W]].
+  - destruct premises; [|discriminate]; apply leaf_valid with (kind := Zcdp 0) (3 := H); [reflexivity|].
+    intros step a F E; destruct (laplace_leaf m a step F (or_intror E)) as (One & W).
+    split; [exact One|apply zcdp_of_half; [reflexivity|rewrite (weight_one _ _ One); exact W]].
   - destruct premises; [|discriminate]; apply pure_leaf_valid with (2 := H); intros step.
     apply laplace_cost.
   - destruct premises; [|discriminate]; apply pure_leaf_valid with (2 := H); intros step.

@@ -83,6 +83,7 @@ def _laplace_zcdp(run: Run, place: Any) -> Priv:
     Priv(f + Lap(b), Zcdp(Δ²/(2b²)))
 
     Source: Bun, Steinke 2016, Proposition 1.4.
+    Check: vector_laplace_pure, odds_rdp.
     """
     return _noisy(run, place, "laplace", "l1", "zcdp")
 
@@ -95,6 +96,7 @@ def _discrete_laplace_zcdp(run: Run, place: Any) -> Priv:
     Priv(f + Lap_Z(b), Zcdp(Δ²/(2b²)))
 
     Source: Bun, Steinke 2016, Proposition 1.4.
+    Check: vector_geometric_pure, odds_rdp.
     """
     return _noisy(run, place, "discrete-laplace", "l1", "zcdp")
 

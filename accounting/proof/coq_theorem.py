@@ -1,9 +1,9 @@
 """A certificate as a term of Coq, and the theorem about its run that Coq's kernel checks.
 
-`proofs/Checker.v` checks certificates of Gaussian runs, of Laplace noise in pure DP, and of
-discrete Laplace noise and randomised response, inside Coq; `check_sound` (Soundness.v) proves that
-what it accepts holds of every run that satisfies the event list. The file written here states the
-certificate, has the kernel evaluate the checker on it, and ends in the theorem. It needs the
+`proofs/Checker.v` checks certificates of Gaussian runs, of Laplace noise in zCDP and pure DP, and
+of discrete Laplace noise and randomised response, inside Coq; `check_sound` (Soundness.v) proves
+that what it accepts holds of every run that satisfies the event list. The file written here states
+the certificate, has the kernel evaluate the checker on it, and ends in the theorem. It needs the
 compiled proofs: `make -C proofs`, then `coqc -R proofs Dpledger FILE`.
 
 Terms are written as text, with every number an exact quotient of whole ones; the kernel parses them
@@ -369,6 +369,8 @@ def _require_losses(parts: Sequence[Any], mechanisms: Sequence[Mapping[str, Any]
 _RULES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "gaussian-gdp": lambda p: f"(GaussianGdp {_place(p)})",
     "gaussian-zcdp": lambda p: f"(GaussianZcdp {_place(p)})",
+    "laplace-zcdp": lambda p: f"(LaplaceZcdp {_place(p)})",
+    "discrete-laplace-zcdp": lambda p: f"(DiscreteLaplaceZcdp {_place(p)})",
     "laplace-pure": lambda p: f"(LaplacePure {_place(p)} {_number(p, 'epsilon')})",
     "discrete-laplace-pure": lambda p: f"(DiscreteLaplacePure {_place(p)} {_number(p, 'epsilon')})",
     "randomised-response-pure": lambda p: (

@@ -593,6 +593,12 @@ let rule name parameters : Kernel.rule * trust =
   | "gaussian-zcdp" ->
     let m = place (one "mechanism") in
     (GaussianZcdp m, { nothing with used = Some m })
+  | "laplace-zcdp" ->
+    let m = place (one "mechanism") in
+    (LaplaceZcdp m, { nothing with used = Some m })
+  | "discrete-laplace-zcdp" ->
+    let m = place (one "mechanism") in
+    (DiscreteLaplaceZcdp m, { nothing with used = Some m })
   | "laplace-pure" ->
     let m, epsilon = two "mechanism" "epsilon" in
     (LaplacePure (place m, nonnegative (rational epsilon)), { nothing with used = Some (place m) })
@@ -637,6 +643,8 @@ let axiom rule (conclusion : Kernel.claim) =
   | "laplace-pure", PureDp _ -> [ "Dwork, Roth 2014, Theorem 3.6 (Laplace noise)" ]
   | "discrete-laplace-pure", PureDp _ ->
     [ "Ghosh, Roughgarden, Sundararajan 2012 (discrete Laplace noise)" ]
+  | ("laplace-zcdp" | "discrete-laplace-zcdp"), Zcdp _ ->
+    [ "Bun, Steinke 2016, Proposition 1.4 (pure DP is zCDP)" ]
   | ("composition" | "repeated"), PureDp _ ->
     [ "Dwork, Roth 2014, Theorem 3.14 (composition of pure DP)" ]
   | ("group" | "replace-one"), PureDp _ -> [ "Dwork, Roth 2014, Theorem 2.2 (pure DP of groups)" ]

@@ -42,7 +42,7 @@ needs_checker = pytest.mark.skipif(
 )
 COVERED = (
     *("one Gaussian step", "schedule of two parties", "repeated", "group", "computed"),
-    *("summed on a grid", "by hand", "answers"),
+    *("on lattices", "summed on a grid", "by hand", "answers"),
 )
 
 
@@ -147,6 +147,41 @@ def test_groups_pay_in_proportion_in_pure_dp(tmp_path):
     (found,) = run_extracted([path])
     assert found.line.endswith(" add-remove-one group 3 pure-dp 3/4"), found.line
     assert agrees(found, check(path.read_bytes()))
+
+
+@needs_checker
+def test_laplace_noise_beside_gaussian_noise_is_proved_in_zcdp_and_at_no_smaller_rho(tmp_path):
+    """rho is squared / scale^2 / 2, of Laplace noise on numbers and on whole numbers."""
+    moved = {
+        norm: declared(Fraction(7, 3), "example", adjacency=Adjacency.ZERO_OUT_ONE, norm=norm)
+        for norm in (Norm.L1, Norm.L2)
+    }
+    rho = {
+        LaplaceStep(moved[Norm.L1], 1.5): Fraction(98, 81),
+        DiscreteLaplaceStep(moved[Norm.L1], 3.5): Fraction(2, 9),
+        Repeated(LaplaceStep(moved[Norm.L1], 3.5), 9): Fraction(2),
+        GaussianStep(moved[Norm.L2], 2.0): Fraction(49, 72),
+    }
+    events = [Event(m, Context((), 1, "model", Audience.PUBLIC)) for m in rho]
+    document = certify(events, delta=1e-5, tight=False).to_json_bytes()
+    (whole,) = (n for n in json.loads(document)["nodes"] if n["rule"] == "events")
+    assert Fraction(whole["conclusion"]["rho"]) == sum(rho.values())
+    names = {"laplace-zcdp", "discrete-laplace-zcdp"}
+    paths = [tmp_path / "run.json"]
+    paths[0].write_bytes(document)
+    for k, node in enumerate(json.loads(document)["nodes"]):
+        if node["rule"] in names:
+            bent = json.loads(document)
+            stated = bent["nodes"][k]["conclusion"]
+            stated["rho"] = str(Fraction(stated["rho"]) * Fraction(999, 1000))
+            paths.append(tmp_path / f"{k}.json")
+            paths[-1].write_text(json.dumps(bent))
+    assert len(paths) == 4
+    proved, *refused = run_extracted(paths)
+    assert agrees(proved, check(document)), proved.line
+    for path, found in zip(paths[1:], refused, strict=True):
+        assert found.word == "undecided", found.line
+        assert verdict_of(path.read_bytes()) is None
 
 
 @needs_checker

@@ -26,7 +26,26 @@ SOURCES = (
 RULES = {
     "factor 2 forgotten": ("Checker", "ReplaceOne => 2 | _ => 1", "ReplaceOne => 1 | _ => 1"),
     "noise not squared": ("Checker", "Some (squared / (std * std))", "Some (squared / std)"),
-    "zCDP of half the cost": ("Checker", "Zcdp (c / 2)", "Zcdp (c / 4)"),
+    "zCDP of half the cost": (
+        "Checker",
+        "leaf gaussian_ratio m (fun c => Zcdp (c / 2))",
+        "leaf gaussian_ratio m (fun c => Zcdp (c / 4))",
+    ),
+    "Laplace noise at half its cost in zCDP": (
+        "Checker",
+        "leaf laplace_ratio m (fun c => Zcdp (c / 2))",
+        "leaf laplace_ratio m (fun c => Zcdp (c / 4))",
+    ),
+    "discrete Laplace noise at half its cost in zCDP": (
+        "Checker",
+        "leaf discrete_laplace_ratio m (fun c => Zcdp (c / 2))",
+        "leaf discrete_laplace_ratio m (fun c => Zcdp (c / 4))",
+    ),
+    "sampled steps pay in zCDP": (
+        "Checker",
+        "| Zcdp _, (LaplaceStep _ _ _ _ |",
+        "| Zcdp _, (SampledStep _ _ _ _ _ | LaplaceStep _ _ _ _ |",
+    ),
     "how often, forgotten": (
         "Checker",
         "plus (times n (cost_of_notion (claim_notion s))) total",

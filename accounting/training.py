@@ -13,9 +13,11 @@ the *noise multiplier* is noise_std / C, as in DP-SGD (Abadi et al. 2016). What 
 depends on the neighbouring relation and on how batches are drawn, so both are asked for:
 
     relation           a record moves the sum by     sampling that has a rule
-    add-remove-one     C                             none, poisson
-    zero-out-one       C                             none, poisson, shuffled
-    replace-one        2 C                           none, poisson, fixed-batch,
+    add-remove-one     C                             none, poisson, truncated-poisson
+    zero-out-one       C                             none, poisson, truncated-poisson,
+                                                     cyclic-poisson, shuffled
+    replace-one        2 C                           none, poisson, truncated-poisson,
+                                                     cyclic-poisson, fixed-batch,
                                                      with-replacement, shuffled
 
 Shuffled epochs and a fixed partition: every record is in exactly one batch an epoch. For each
@@ -24,14 +26,24 @@ in one batch an epoch, so a record pays for one Gaussian release an epoch (paral
 McSherry 2009, Theorem 4; a mixture over public orders costs no more, by joint convexity). The
 number of batches and what sums are divided by must be public. Under add-remove-one a further
 record shifts all batches behind its place, and this argument says nothing.
+
+Truncated Poisson batches are cut to `largest_batch` records. While cuts are rare, their probability
+over all steps is taken from delta, half of it at most; beyond, a cut record counts as if it took
+another's place (`cut_batches`). Cyclic Poisson batches: records are dealt by their place to `cycle`
+groups that take turns, and a step draws from one of them; a record meets the steps of its own group
+alone. Noise that is correlated over up to `cycle` steps (banded matrices, with columns of norm one
+at most) costs the same: Choquette-Choo et al. 2023, arXiv:2306.08153, Theorem 4.
 """
 
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
-from math import ceil
+from math import ceil, inf
 from typing import TypedDict, Unpack, cast
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ..mechanisms.adjacency import Adjacency
@@ -59,15 +71,22 @@ from ..mechanisms.events import (
     SampledWithoutReplacement,
     SampledWithReplacement,
 )
-from ..mechanisms.sensitivity import declared, float_down, float_up, sum_of_bounded
+from ..mechanisms.sensitivity import Sensitivity, declared, float_down, float_up, sum_of_bounded
 from .accountant import PrivacyCurve
 from .composition import composed
+from .cut_batches import most_cut, twice_moved
 from .guarantees import Guarantee, epsilons_at, guarantee, weaknesses
 from .hypothesis_testing import best_guess
 from .notebook import cost_page
 from .numbers.enclosure import shown_up
 from .numbers.grade import Grade
-from .planning import calibrate_noise_multiplier, require_target, rounds_within
+from .planning import (
+    RoundsWithin,
+    UnattainableTarget,
+    calibrate_noise_multiplier,
+    require_target,
+    rounds_within,
+)
 from .proof.planning import proved_noise_multiplier
 from .proof.proved import Proof, proved_guarantee
 from .renyi.curves import Selection, SelectionAccountant
@@ -81,6 +100,12 @@ class Sampling(Enum):
 
     POISSON = "poisson"
     """Each record independently with probability batch / records; the sample stays hidden."""
+
+    TRUNCATED_POISSON = "truncated-poisson"
+    """Poisson samples, of which those of more than `largest_batch` records are cut to so many."""
+
+    CYCLIC_POISSON = "cyclic-poisson"
+    """Poisson samples of one of `cycle` groups of records, which take turns."""
 
     FIXED_BATCH = "fixed-batch"
     """A fresh uniform batch of fixed size each step, without replacement; it stays hidden."""
@@ -102,6 +127,8 @@ its own away and brings another.
 _RULES: dict[Sampling, tuple[Adjacency, ...]] = {
     Sampling.NONE: tuple(_MOVES),
     Sampling.POISSON: tuple(_MOVES),
+    Sampling.TRUNCATED_POISSON: tuple(_MOVES),
+    Sampling.CYCLIC_POISSON: (Adjacency.ZERO_OUT_ONE, Adjacency.REPLACE_ONE),
     Sampling.FIXED_BATCH: (Adjacency.REPLACE_ONE,),
     Sampling.WITH_REPLACEMENT: (Adjacency.REPLACE_ONE,),
     Sampling.SHUFFLED: (Adjacency.ZERO_OUT_ONE, Adjacency.REPLACE_ONE),
@@ -111,6 +138,9 @@ _RULES: dict[Sampling, tuple[Adjacency, ...]] = {
 
 _SIZED = (Sampling.FIXED_BATCH, Sampling.WITH_REPLACEMENT)
 """The schemes whose batches all have one size."""
+
+_POISSON = (Sampling.POISSON, Sampling.TRUNCATED_POISSON, Sampling.CYCLIC_POISSON)
+"""The schemes that draw each record with a rate."""
 
 _SHUFFLED = (Sampling.SHUFFLED, Sampling.SHUFFLED.value)
 """The scheme in which steps are counted by the epoch, as an enum or as its text."""
@@ -128,6 +158,8 @@ class _Stated(TypedDict, total=False):
     epochs: Number | None
     accumulation: int
     records_per_unit: int
+    largest_batch: int | None
+    cycle: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +175,9 @@ class TrainingRun:
         batch, records: of a batch of fixed size, drawn with or without replacement.
         records_per_unit: how many records a unit of privacy (a person) has at most; epsilon is that
             of a unit, all of whose records are added, removed, zeroed or replaced together.
+        largest_batch: to which Poisson batches are cut; None if they are not.
+        cut: an upper bound on the probability that any of the steps' batches is cut.
+        spared: whether that is taken from delta, so that the events are of batches that are not.
     """
 
     adjacency: Adjacency
@@ -153,6 +188,9 @@ class TrainingRun:
     batch: int | None = None
     records: int | None = None
     records_per_unit: int = 1
+    largest_batch: int | None = None
+    cut: Fraction = Fraction(0)
+    spared: bool = False
 
     @classmethod
     def of(
@@ -167,6 +205,8 @@ class TrainingRun:
         epochs: Number | None = None,
         accumulation: int = 1,
         records_per_unit: int = 1,
+        largest_batch: int | None = None,
+        cycle: int | None = None,
     ) -> "TrainingRun":
         """Return the run that is stated; parts of a step or of an epoch count as a whole one.
 
@@ -182,20 +222,28 @@ class TrainingRun:
                 record is in two of them. Of Poisson samples that are drawn one by one, a record can
                 be in several: such a step is an `AccumulatedPoisson` event.
             records_per_unit: how many records a unit of privacy has at most.
+            largest_batch: records to which a larger sample is cut, of truncated-poisson.
+            cycle: groups to which records are dealt, of cyclic-poisson.
 
         Raises `InvalidParameter` naming what is missing, out of range or has no rule.
         """
         relation = named("adjacency", adjacency, _MOVES)
         scheme = named("sampling", sampling, Sampling)
         require_rule(scheme, relation)
-        for name, value in (("records", records), ("batch", batch), ("steps", steps)):
-            if value is not None:
-                require_positive_int(name, value)
+        counts = {"records": records, "batch": batch, "steps": steps}
+        _require_counts({**counts, "largest_batch": largest_batch, "cycle": cycle})
+        _require_own(scheme, Sampling.TRUNCATED_POISSON, "largest_batch", largest_batch)
+        _require_own(scheme, Sampling.CYCLIC_POISSON, "cycle", cycle)
         require_positive_int("accumulation", accumulation)
         require_group("records_per_unit", records_per_unit)
         share = _share(scheme, records, batch, rate, accumulation)
-        turns = _turns(steps, epochs, share)
-        releases = _once_an_epoch(turns, epochs, share) if scheme is Sampling.SHUFFLED else turns
+        of_all = share and (share / cycle if cycle and rate is not None else share)
+        turns = _turns(steps, epochs, of_all)
+        releases = turns and ceil(Fraction(turns, cycle or 1))
+        if cycle is not None:
+            share = _of_group(share, records, cycle, records_per_unit)
+        if scheme is Sampling.SHUFFLED:
+            releases = _once_an_epoch(turns, epochs, share)
         if releases is None:
             raise InvalidParameter("steps", None, "stated, or epochs with records and batch")
         if scheme in _SIZED:
@@ -215,9 +263,21 @@ class TrainingRun:
             sampling=scheme,
             releases=releases,
             steps=turns,
-            rate=float_up(share) if scheme is Sampling.POISSON and share is not None else None,
+            rate=float_up(share) if scheme in _POISSON and share is not None else None,
             records_per_unit=records_per_unit,
+            largest_batch=largest_batch,
+            cut=_cut(releases, share, records, largest_batch, records_per_unit),
         )
+
+    def within(self, delta: Number) -> tuple["TrainingRun", Number]:
+        """Return the run whose events are to be priced, and at which delta, for `delta` in all.
+
+        Of truncated batches: Poisson batches, at what the probability of a cut leaves of delta,
+        where that is half of it at least.
+        """
+        left = Fraction(delta) - self.cut
+        spared = self.largest_batch is not None and 2 * left >= delta
+        return (replace(self, spared=True), left) if spared else (self, delta)
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -226,6 +286,16 @@ class TrainingRun:
         return (
             *(("no record's gradient is longer than one clip norm",) if self._hides_both else ()),
             *((f"no unit has more than {self.records_per_unit} records",) if several else ()),
+            *((self._set_aside,) if self.spared and self.cut else ()),
+        )
+
+    @property
+    def _set_aside(self) -> str:
+        """What of delta pays for batches that are cut."""
+        part = shown_up(float_up(self.cut), digits=3)
+        return (
+            f"any sample is of more than {self.largest_batch} records, and cut, with a probability "
+            f"of at most {part} in all, which delta holds beside what is proved"
         )
 
     @property
@@ -246,6 +316,8 @@ class TrainingRun:
         stated = declared(moves, reason, adjacency=self.adjacency)
         # the pair where a record is replaced rests on what one record's own gradient brings
         sensitivity = sum_of_bounded(1, self.adjacency) if self._hides_both else stated
+        if self.largest_batch is not None and not self.spared:
+            sensitivity = self._cut_often(stated)
         step = GaussianStep(sensitivity, -float_up(-Fraction(noise_multiplier)))
         one: Mechanism = step
         if self.rate is not None:
@@ -256,6 +328,16 @@ class TrainingRun:
             one = drawn(step, self.batch, self.records)
         context = Context((), 1, "noisy sum of clipped gradients", Audience.PUBLIC)
         return [Event(Repeated(one, self.releases), context)]
+
+    def _cut_often(self, size: Sensitivity) -> Sensitivity:
+        """Return how far a record moves a sum that is often cut; no rule but under add/remove."""
+        if self.adjacency is Adjacency.ADD_REMOVE_ONE:
+            return twice_moved(size)
+        allowed = (
+            f"larger, under {self.adjacency.value}: batches are cut with a probability of up to "
+            f"{float(self.cut):.3g} in all, of which delta must be twice as much"
+        )
+        raise InvalidParameter("largest_batch", self.largest_batch, allowed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -387,9 +469,13 @@ def epsilon(
             raise AmbiguousRun(name, _readings(noise_multiplier, delta, stated, select))
     _require_unproved(proved, select)
     run = TrainingRun.of(**stated)
+    priced, left = run.within(delta)
     known = (
         proved_guarantee(
-            run.events(noise_multiplier), delta=delta, group=run.records_per_unit, given=run.given
+            priced.events(noise_multiplier),
+            delta=left,
+            group=run.records_per_unit,
+            given=priced.given,
         )
         if proved
         else None
@@ -413,20 +499,21 @@ def noise_multiplier(
     require_open_unit("delta", delta)
     _require_unproved(proved, select)
     run = TrainingRun.of(**stated)
+    priced, left = run.within(delta)
     if proved:
         least, proof = proved_noise_multiplier(
-            run.events,
+            priced.events,
             target_epsilon=epsilon,
-            delta=delta,
+            delta=left,
             group=run.records_per_unit,
-            given=run.given,
+            given=priced.given,
         )
     else:
         least, proof = (
             calibrate_noise_multiplier(
-                run.events,
+                priced.events,
                 target_epsilon=epsilon,
-                delta=delta,
+                delta=left,
                 group=run.records_per_unit,
                 selection=select,
             ),
@@ -466,22 +553,47 @@ def steps(
         whole = cast("_Stated", {**stated, counted: count})
         return TrainingRun.of(**whole)
 
-    found = rounds_within(
-        lambda count: run(count).events(noise_multiplier),
-        target_epsilon=epsilon,
-        delta=delta,
-        most=MOST_TIMES,
-        group=stated.get("records_per_unit", 1),
-        selection=select,
-    )
+    def within(left: Number, most: int = MOST_TIMES, *, spared: bool = False) -> RoundsWithin:
+        return rounds_within(
+            lambda count: replace(run(count), spared=spared).events(noise_multiplier),
+            target_epsilon=epsilon,
+            delta=left,
+            most=most,
+            group=stated.get("records_per_unit", 1),
+            selection=select,
+        )
+
+    known: tuple[Guarantee, Proof | None] | None = None
+    if stated.get("largest_batch") is None:
+        found = within(delta)
+        known = found.guarantee, None
+    else:
+        found = _truncated_within(within, run(1).cut, Fraction(delta))
     return _cost(
         run(found.rounds),
         float_down(noise_multiplier),
         delta,
         stated.get("records"),
-        (found.guarantee, None),
+        known,
         select,
     )
+
+
+def _truncated_within(
+    within: Callable[..., RoundsWithin], cut: Fraction, delta: Fraction
+) -> RoundsWithin:
+    """Return so many steps, of batches that are cut with probability `cut` each, as are within a
+    target: the most, or a few less, as what delta holds for the cuts is chosen first."""
+    rare = min(int(delta / 2 / cut), MOST_TIMES) if cut else MOST_TIMES
+    if not rare:
+        return within(delta)
+    most = within(delta, rare, spared=True).rounds
+    found = [within(delta - most * cut, most, spared=True)]
+    if most == rare:
+        # more steps may be within it where every cut is paid for
+        with suppress(InvalidParameter, UnattainableTarget):
+            found.append(within(delta))
+    return max(found, key=lambda each: each.rounds)
 
 
 def curve(
@@ -507,8 +619,33 @@ def _curve(
     grade: Grade,
     select: Selection | None,
 ) -> PrivacyCurve:
-    """Return a run's curve, or that of the best of several, which is enclosed."""
-    events, group = run.events(noise_multiplier), run.records_per_unit
+    """Return a run's curve, or that of the best of several, which is enclosed.
+
+    Of truncated batches, where delta does not pay for cuts and no rule prices them: infinite.
+    """
+    group = run.records_per_unit
+    if run.largest_batch is None:
+        return _points(run.events(noise_multiplier), deltas, grade, group, select)
+    found = np.asarray(deltas, dtype=np.float64)
+    epsilons = np.full(found.shape, inf)
+    parts = [run.within(float(delta)) for delta in found]
+    for priced in dict.fromkeys(each for each, _ in parts):
+        left = [float_down(rest) for each, rest in parts if each == priced]
+        with suppress(InvalidParameter):
+            events = priced.events(noise_multiplier)
+            made = _points(events, left, grade, group, select)
+            epsilons[[each == priced for each, _ in parts]] = made.epsilon
+    return PrivacyCurve(grade if select is None else Grade.ENCLOSED, epsilons, found)
+
+
+def _points(
+    events: list[Event],
+    deltas: ArrayLike,
+    grade: Grade,
+    group: int,
+    select: Selection | None,
+) -> PrivacyCurve:
+    """Return the curve of events, or of the best of several runs of them."""
     if select is None:
         return epsilons_at(events, deltas=deltas, grade=grade, group=group)
     best = SelectionAccountant(select).with_composition(composed(events))
@@ -526,13 +663,15 @@ def _cost(
     """Return the cost of a run with its warnings; `known` is its guarantee, if that was computed
     already.
     """
+    priced, left = run.within(delta)
     if known is None:
         found = guarantee(
-            run.events(multiplier), delta=delta, group=run.records_per_unit, selection=select
+            priced.events(multiplier), delta=left, group=run.records_per_unit, selection=select
         )
         known = found, None
     found, proof = known
-    assumed = tuple(dict.fromkeys((*found.assumptions, *run.given)))
+    found = replace(found, delta=delta)
+    assumed = tuple(dict.fromkeys((*found.assumptions, *priced.given)))
     why = "" if select is None else "no certificate's rule knows the best of several runs"
     found = replace(found, assumptions=assumed, not_proved=why or found.not_proved)
     warnings = list(weaknesses(found.epsilon.upper_float, delta, records))
@@ -563,12 +702,10 @@ def _readings(
             if stated.get("adjacency") not in (None, relation, relation.value):
                 continue
             whole: _Stated = {**stated, "sampling": scheme, "adjacency": relation}
-            try:
-                run = TrainingRun.of(**whole)
-            except InvalidParameter:
-                continue
             least, records = float_down(noise_multiplier), stated.get("records")
-            found.append(_cost(run, least, delta, records, select=select))
+            with suppress(InvalidParameter):
+                run = TrainingRun.of(**whole)
+                found.append(_cost(run, least, delta, records, select=select))
     return tuple(found)
 
 
@@ -578,12 +715,62 @@ def require_rule(scheme: Sampling, relation: Adjacency) -> None:
         return
     others = " or ".join(r.value for r in _RULES[scheme])
     why = {
+        Sampling.CYCLIC_POISSON: "a record more is dealt a place, and moves others to other groups",
         Sampling.FIXED_BATCH: "the rule of a fixed batch speaks of a replaced record",
         Sampling.WITH_REPLACEMENT: "a record more changes how likely each one is to be drawn",
         Sampling.SHUFFLED: "a record more shifts every batch behind its place",
     }[scheme]
     allowed = f"{others} with sampling={scheme.value!r}: {why}"
     raise InvalidParameter("adjacency", relation.value, allowed)
+
+
+def _require_counts(counts: Mapping[str, int | None]) -> None:
+    """Raise `InvalidParameter` unless all that is stated are whole numbers >= 1."""
+    for name, value in counts.items():
+        if value is not None:
+            require_positive_int(name, value)
+
+
+def _require_own(scheme: Sampling, own: Sampling, name: str, value: int | None) -> None:
+    """Raise `InvalidParameter` unless a count is stated with its own scheme, and only there."""
+    if (scheme is own) != (value is not None):
+        word = "stated" if scheme is own else "left out"
+        raise InvalidParameter(name, value, f"{word} with sampling={scheme.value!r}")
+
+
+def _of_group(
+    share: Fraction | None, records: int | None, cycle: int, records_per_unit: int
+) -> Fraction:
+    """Return the rate at which records of the smallest of `cycle` groups are drawn.
+
+    Args:
+        share: batch / records, or the rate as it is stated, of a group.
+        records: None where the rate is stated.
+
+    Raises `InvalidParameter` for units of several records, which may be dealt to several groups.
+    """
+    if records_per_unit > 1:
+        allowed = "1 with cyclic-poisson: a unit's records may be in several groups"
+        raise InvalidParameter("records_per_unit", records_per_unit, allowed)
+    assert share is not None
+    if records is None:
+        return share
+    group = records // cycle
+    if share * records > group:
+        raise InvalidParameter("cycle", cycle, f"such that a group of {group} fills a batch")
+    return share * records / group
+
+
+def _cut(
+    releases: int, share: Fraction | None, records: int | None, largest: int | None, unit: int
+) -> Fraction:
+    """Return an upper bound on the probability that any step's batch is cut; 0 if none is."""
+    if largest is None:
+        return Fraction(0)
+    if records is None or share is None:
+        raise InvalidParameter("records", records, "stated with truncated-poisson")
+    one = most_cut(records, Fraction(float_up(share)), largest + 1 - unit)
+    return min(releases * one, Fraction(1))
 
 
 def _share(
@@ -596,8 +783,9 @@ def _share(
             raise InvalidParameter("rate", rate, "left out where a batch is stated")
         return Fraction(rate) * accumulation
     if batch is None or records is None:
-        if scheme is Sampling.POISSON:
-            raise InvalidParameter("rate", None, "stated, or batch and records, with poisson")
+        if scheme in _POISSON:
+            allowed = f"stated, or batch and records, with {scheme.value}"
+            raise InvalidParameter("rate", None, allowed)
         return None
     if batch * accumulation > records:
         raise InvalidParameter("batch", batch, f"in [1, records={records}] (with accumulation)")

@@ -69,7 +69,11 @@ def options(*each: Callable[[F], F]) -> Callable[[F], F]:
 
 
 training_options = options(
-    click.option("--sampling", help="none, poisson, fixed-batch, with-replacement or shuffled."),
+    click.option(
+        "--sampling",
+        help="none, poisson, truncated-poisson, cyclic-poisson, fixed-batch, with-replacement or "
+        "shuffled.",
+    ),
     click.option("--adjacency", help="add-remove-one, zero-out-one or replace-one."),
     click.option("--records", type=int, help="Number of records, public."),
     click.option("--batch", type=int, help="(Expected) records of a batch."),
@@ -77,12 +81,9 @@ training_options = options(
     click.option("--steps", type=int, help="Optimiser steps, exact."),
     click.option("--epochs", type=float, help="In place of --steps; rounded up to whole steps."),
     click.option("--accumulation", type=int, default=1, help="Parts a batch is computed in."),
-    click.option(
-        "--records-per-unit",
-        type=int,
-        default=1,
-        help="Records that a person has at most, whose epsilon is wanted.",
-    ),
+    click.option("--largest-batch", type=int, help="Truncated-poisson: larger ones are cut to it."),
+    click.option("--cycle", type=int, help="Cyclic-poisson: groups of records that take turns."),
+    click.option("--records-per-unit", type=int, default=1, help="Records of a person, at most."),
     click.option("--best-of", type=float, help="Mean number of runs, the best alone published."),
 )
 """What people state of a training run, for `accounting.training`; sampling and relation have no

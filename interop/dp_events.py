@@ -18,6 +18,7 @@ from math import comb, inf
 from numbers import Integral
 from typing import Any
 
+from ..accounting.cut_batches import twice_moved
 from ..accounting.numbers.enclosure import BITS, Enclosure, ball_of, precision
 from ..accounting.pure import pure_epsilon
 from ..mechanisms.adjacency import Adjacency
@@ -471,13 +472,7 @@ def _with_replacement(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
 def _truncated(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
     """Poisson batches cut to a uniform subset of B records: twice the shift, at the same rate.
 
-    Fix whom of the others the Poisson sample draws, S, and a uniform subset T of S of at most B.
-    Without the record the release is N(s_T). With it, drawn with probability q, it is added where
-    S has room, or with probability B/(|S| + 1) takes the place of a uniform member of T, or is
-    cut: the sum moves by at most two bounds. So the pair is N(s) and (1-q) N(s) + q R, R a mixture
-    of N(s + v) with |v| <= 2C, which `in_groups` (accounting.renyi.amplification) shows to be
-    dominated by one v of that length; S and T are averaged over, by joint convexity. A mixture that
-    knows how often the batch is full is tighter (arXiv:2508.15089).
+    Proof and a bound for rare cuts: `accounting.cut_batches`.
     """
     rate, noise = fields["sampling_probability"], fields["noise_multiplier"]
     names = ("dataset_size", "truncated_batch_size")
@@ -492,9 +487,7 @@ def _truncated(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
         return []
     if batch > records:  # also of the neighbour with one record more, nothing is cut
         return [PoissonSampled(GaussianStep(size, noise), rate)]
-    reason = "a record of a batch cut to a fixed size takes another's place"
-    moved = _declared(2 * size.root, reason, size, Norm.L2)
-    return [PoissonSampled(GaussianStep(moved, noise), rate)]
+    return [PoissonSampled(GaussianStep(twice_moved(size), noise), rate)]
 
 
 def _sampled(

@@ -152,6 +152,9 @@ class StatedRelease:
             raise InvalidParameter("sampling", "none", "another scheme where rate or batch stands")
         if self.sampling is not None and self.kind not in _ADDITIVE:
             raise InvalidParameter("sampling", self.sampling.value, "with gaussian or laplace only")
+        if self.sampling in (Sampling.TRUNCATED_POISSON, Sampling.CYCLIC_POISSON):
+            allowed = "another scheme: a claim states neither a largest batch nor a cycle"
+            raise InvalidParameter("sampling", self.sampling.value, allowed)
         if self.sampling is Sampling.WITH_REPLACEMENT and self.kind is not MechanismKind.GAUSSIAN:
             raise InvalidParameter("sampling", self.sampling.value, "with gaussian only")
         if self.clip_norm is not None:

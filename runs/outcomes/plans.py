@@ -122,7 +122,7 @@ def training_outcome(found: TrainingCost, certificate: Path | None = None) -> Ou
             ("unit", run.unit),
             (
                 "sampling",
-                run.sampling.value if run.rate is None else f"poisson, rate {run.rate:.10g}",
+                run.sampling.value + ("" if run.rate is None else f", rate {run.rate:.10g}"),
             ),
             ("releases", f"{run.releases} that a given record may be in"),
             ("meaning", found.meaning),

@@ -82,6 +82,9 @@ def test_of_every_kind_of_release_the_epsilon_of_a_claim_is_the_checkers(
     assert re.search(r"\bproved\b", call("claims", "check", claim).out)
 
 
+OWN = {"truncated-poisson": ("--largest-batch", "60"), "cyclic-poisson": ("--cycle", "3")}
+
+
 @pytest.mark.parametrize(
     ("scheme", "relation"),
     [(scheme.value, each.value) for scheme, relations in _RULES.items() for each in relations],
@@ -90,6 +93,7 @@ def test_of_every_kind_of_sampling_the_epsilon_of_a_training_run_is_the_checkers
     scheme: str, relation: str, call: Call, accepted: list[Fraction]
 ) -> None:
     drawn = ("--records", "990", "--batch", "10") if scheme != "none" else ()
+    drawn += OWN.get(scheme, ())
     asked = ("--noise-multiplier", "4", "--steps", "9", "--delta", "1e-5")
     answer = call(
         "epsilon", *asked, *drawn, "--sampling", scheme, "--adjacency", relation, "--json"

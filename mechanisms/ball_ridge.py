@@ -30,7 +30,7 @@ from math import ceil, log2, sqrt
 
 import numpy as np
 
-from .clipping import inner_radius, lengths
+from .clipping import inner_radius, largest_entry, lengths
 from .errors import InvalidParameter
 from .protocols import FloatArray
 from .refusals import refuse_copies
@@ -110,7 +110,7 @@ class BallRidge:
         curvatures = penalty * self._values + modulus
         linear = pull @ self.rows  # the one sweep over the rows
         turned = -linear @ self._vectors
-        largest = float(np.abs(pull).max(initial=0.0)) * count * self.row_bound / inside
+        largest = largest_entry(pull) * count * self.row_bound / inside
         x = turned / (curvatures + _boundary_shift(turned, curvatures, inside, largest, modulus))
         x = x @ self._vectors.T
         longest = np.maximum(lengths(x), inside)[..., None]

@@ -128,7 +128,7 @@ class LocalProblem(Closed):
     """One party's step: min <c, D x> + (penalty/2)|D x|² + (modulus/2)|x|² over |x| <= radius.
 
     Args:
-        pull: public c of shape (..., N); each entry is cut to ±slope_bound.
+        pull: public c of shape (..., N), finite; here its entries are cut to ±slope_bound.
         penalty: rho > 0.
         modulus: lambda > 0.
         slope_bound: B.
@@ -146,18 +146,14 @@ class LocalProblem(Closed):
     def __post_init__(self) -> None:
         if not isinstance(self.pull, np.ndarray) or not np.all(np.isfinite(self.pull)):
             raise InvalidParameter("pull", type(self.pull).__name__, "a finite public array")
-        # a copy, and plain numbers: what is priced is what is computed with
-        pull = np.array(self.pull, dtype=np.float64)
-        pull.setflags(write=False)
-        object.__setattr__(self, "pull", pull)
         for name in ("penalty", "modulus", "slope_bound", "radius"):
             require_magnitude(name, getattr(self, name), SQUARE_EXPONENT)
         require_nonnegative("tolerance", self.tolerance)
-
-    @property
-    def cut_pull(self) -> FloatArray:
-        """The pull with its entries cut."""
-        return np.clip(self.pull, -self.slope_bound, self.slope_bound)
+        # a copy, and plain numbers: what is priced is what is computed with
+        pull = np.array(self.pull, dtype=np.float64)
+        np.clip(pull, -self.slope_bound, self.slope_bound, out=pull)
+        pull.setflags(write=False)
+        object.__setattr__(self, "pull", pull)
 
 
 @refuse_copies
@@ -425,7 +421,7 @@ class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
             count=shape.count,
             width=shape.features[self._index(party)],
             row_bound=shape.row_bound,
-            sizes=float(np.abs(problem.cut_pull).sum(axis=-1).max(initial=0.0)) * (1.0 + 1e-9),
+            sizes=float(np.abs(problem.pull).sum(axis=-1).max(initial=0.0)) * (1.0 + 1e-9),
             penalty=problem.penalty,
             modulus=problem.modulus,
             radius=problem.radius,
@@ -435,7 +431,7 @@ class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
         if problem.pull.shape[-1:] != (self.shape.count,):
             raise InvalidParameter("pull.shape", problem.pull.shape, f"(..., {self.shape.count})")
         return block.minimiser(
-            problem.cut_pull,
+            problem.pull,
             penalty=problem.penalty,
             modulus=problem.modulus,
             radius=problem.radius,

@@ -204,7 +204,7 @@ def test_what_stands_in_for_a_private_value_is_not_taken_for_it() -> None:
 
 
 def test_a_local_problem_is_not_taken_from_what_stands_in_for_one() -> None:
-    """Its cut pull was believed, a thousand times as long as the bound it was priced by."""
+    """Its pull was believed, a thousand times as long as the bound it was priced by."""
     data = VerticalDataset(
         [np.eye(3)],
         np.ones(3),
@@ -213,7 +213,7 @@ def test_a_local_problem_is_not_taken_from_what_stands_in_for_one() -> None:
         public_labels=True,
     )
     problem = LocalProblem(np.zeros(3), 1.0, 1.0, 1e-6, 1.0, 1e-3)
-    longer: Any = _StandIn(problem, cut_pull=np.full(3, 1e3))
+    longer: Any = _StandIn(problem, pull=np.full(3, 1e3))
     for ask in (data.minimiser, data.predictions):
         with pytest.raises(InvalidParameter, match="itself"):
             ask("one", longer)

@@ -246,6 +246,7 @@ Definition checker_theorems := (
   @Example.computed_satisfied,
   @Example.sampled_satisfied,
   @Example.laplace_satisfied,
+  @Example.total_in_l1,
   @Example.discrete_satisfied,
   @Example.response_satisfied,
   @Example.response_attained).

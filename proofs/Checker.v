@@ -146,10 +146,18 @@ Definition leaf_square (r : relation) (rule : leaf_rule) : option Q :=
   end.
 
 (** Operations that hold a row as it is. *)
-Definition exact (t : operations) : bool :=
+Fixpoint exact (t : operations) : bool :=
   match t with
   | RoundLeaf (FloatExact _ | FloatCount _ _ | FloatGrid _ _ _) _ _ => true
+  | RoundBinary (FloatPair | FloatRows) _ _ p q => exact p && exact q
   | _ => false
+  end.
+
+(** Operations whose error is bounded in l1, too: those, and those of one number. *)
+Definition bounded_in_l1 (t : operations) : bool :=
+  match computed_width t with
+  | Some width => exact t || Pos.eqb width 1
+  | None => false
   end.
 
 Definition unary_square (rule : unary_rule) (s : Q) : option Q :=
@@ -166,8 +174,7 @@ Definition unary_square (rule : unary_rule) (s : Q) : option Q :=
       guard (Qle_bool 0 distance && Qle_bool 0 u && Qle_bool s (u * u))
         ((u + 2 * distance * integer dimension) * (u + 2 * distance * integer dimension))
   | ComputedL1 rows u t =>
-      guard (exact t && (match computed_width t with Some _ => true | None => false end)
-             && Qle_bool 0 (error_of t) && Qle_bool 0 u && Qle_bool s (u * u))
+      guard (bounded_in_l1 t && Qle_bool 0 (error_of t) && Qle_bool 0 u && Qle_bool s (u * u))
         ((u + 2 * error_of t * integer rows) * (u + 2 * error_of t * integer rows))
   | Computed rows u w t =>
       guard (match computed_width t with Some _ => true | None => false end
@@ -219,8 +226,8 @@ Definition relation_eqb (r s : relation) : bool :=
 Fixpoint sums (d : derivation) : bool :=
   match d with
   | Leaf (Declared _) _ | Leaf HistogramL1 _ => true
-  | Unary (Scaled _) _ p | Unary (LatticeL1 _ _ _) _ p | Unary (ComputedL1 _ _ _) _ p => sums p
-  | Binary (Sum _ _) _ p q => sums p && sums q
+  | Unary (Scaled _ | LinearMap _ | LatticeL1 _ _ _ | ComputedL1 _ _ _) _ p => sums p
+  | Binary (Sum _ _ | Disjoint) _ p q => sums p && sums q
   | _ => false
   end.
 

@@ -315,7 +315,30 @@ Proof.
   - apply (reads_party_1 (Laplace 2) [] 0 (vsum is_positive) grid _ (vsum is_positive)).
 Qed.
 
-(** The same with discrete noise. *)
+(** In l1 a total of numbers of size at most [bound] is a linear map of a histogram. *)
+Theorem total_in_l1 {X} (null : X) r (f : X -> R) (bound s s' : Q) (sign : R) :
+  0 < Q2R bound -> (forall x, Rabs (f x) <= Q2R bound) -> Rabs sign = 1 ->
+  derives null r (Unary (LinearMap bound) s (Leaf HistogramL1 s')) (euclidean 1)
+    (fun part _ => sign * total part f).
+Proof.
+  intros Hb Hf Hs; set (share := fun (x : X) (_ : nat) => f x / Q2R bound).
+  replace (fun part _ => _)
+    with (fun part => scale (s := euclidean 1) (sign * Q2R bound) (vsum (V := euclidean 1) share part)).
+  - apply (derives_linear null r bound s (Leaf HistogramL1 s') (euclidean 1) (euclidean 1)
+             (vsum (V := euclidean 1) share) (scale (s := euclidean 1) (sign * Q2R bound))).
+    + apply (derives_histogram null r s' (euclidean 1) share); intros x; apply norm_le; [lra|].
+      specialize (Hf x); apply Rabs_le_between in Hf; unfold share; simpl.
+      assert (-1 <= f x / Q2R bound <= 1).
+      { split; [apply Rle_div_r|apply Rle_div_l]; lra. }
+      nra.
+    + intros x y; apply functional_extensionality; intros i; unfold sub; simpl; ring.
+    + intros x; rewrite norm_scale, Rabs_mult, Hs, Rabs_right by lra; lra.
+  - apply functional_extensionality; intros part; apply functional_extensionality; intros i.
+    simpl; induction part as [|x part IH]; [simpl; ring|].
+    simpl in *; rewrite Rmult_plus_distr_l, IH; unfold share; field; lra.
+Qed.
+
+(** One party counts its positive records, with discrete noise. *)
 Definition discrete_example : certificate := Certificate
   [DiscreteLaplaceStep AddRemoveOne 1 (Leaf HistogramL1 1) 2]
   [Event 1 [1%positive] 1]

@@ -162,7 +162,27 @@ Qed.
 
 Lemma computes_exact {D} t d (f held : D -> nat -> R) :
   exact t = true -> computes t d f held -> held = f.
-Proof. intros E C; destruct C; try discriminate E; reflexivity. Qed.
+Proof.
+  intros E C; induction C; try discriminate E; try reflexivity;
+    apply andb_true_iff in E as [E E']; rewrite ?IHC1, ?IHC2 by assumption; reflexivity.
+Qed.
+
+Lemma entry_within_norm (v : euclidean 1) : Rabs (v 0%nat) <= norm v.
+Proof. rewrite <- sqrt_Rsqr_abs; apply sqrt_le_1_alt; unfold Rsqr; simpl; lra. Qed.
+
+Lemma computes_in_l1 {D} t d (f held : D -> nat -> R) l :
+  bounded_in_l1 t = true -> 0 <= Q2R (error_of t) -> computes t d f held ->
+  total (seq 0 d) (fun i => Rabs (held l i - f l i)) <= Q2R (error_of t).
+Proof.
+  unfold bounded_in_l1; intros B Ge C; destruct (computed_width t) as [w|] eqn:W; [|discriminate].
+  apply orb_true_iff in B as [E|One].
+  - rewrite (computes_exact t d f held E C), total_zero; [exact Ge|].
+    intros i _; rewrite Rminus_diag_eq, Rabs_R0; reflexivity.
+  - apply Pos.eqb_eq in One; subst w; destruct (computes_sound t d f held C _ W) as [-> S].
+    destruct (S l) as [_ N]; eapply Rle_trans; [|exact N].
+    eapply Rle_trans; [|apply entry_within_norm]; right; simpl; rewrite Rplus_0_r.
+    f_equal; ring.
+Qed.
 
 Lemma moved_twice_R : Q2R (moved_twice r) = match r with ReplaceOne => 2 | _ => 1 end.
 Proof. destruct r; apply Q2R_number. Qed.
@@ -349,12 +369,13 @@ Proof.
   - destruct (derived r d) as [s'|]; [|discriminate]; destruct (IH s' eq_refl) as [P S].
     apply stated_some in Hs as [-> (least & E & Le)]; cbn in E.
     apply guard_some in E as [G <-]; rewrite !andb_true_iff in G.
-    destruct G as [[[[Gt _] Ge] Gu] Us]; apply nonnegative_R in Ge, Gu; apply Qle_bool_R in Us.
+    destruct G as [[[Gt Ge] Gu] Us]; apply nonnegative_R in Ge, Gu; apply Qle_bool_R in Us.
     apply (sensitivity_off_l1 q q' s' (error_of t) rows u squared); try assumption.
-    intros l; eapply Rle_trans; [apply Near|]; rewrite total_zero.
-    + apply Rmult_le_pos; [exact Ge|left; apply Pos_real].
-    + intros k I; apply in_seq in I; apply total_zero; intros i _.
-      rewrite (computes_exact t width _ _ Gt (Rows k ltac:(lia))), Rminus_diag_eq, Rabs_R0; reflexivity.
+    intros l; eapply Rle_trans; [apply Near|].
+    replace (Q2R (error_of t) * IZR (Zpos rows))
+      with (total (seq 0 (Pos.to_nat rows)) (fun _ => Q2R (error_of t)))
+      by (rewrite total_const, seq_length, INR_positive; ring).
+    apply total_le; intros k I; apply in_seq in I; apply computes_in_l1; auto; apply Rows; lia.
   - destruct (derived r d) as [s1|]; [|discriminate]; destruct (IH s1 eq_refl) as [P S].
     destruct (derived r e) as [s2|]; [|discriminate]; destruct (IH' s2 eq_refl) as [P' S'].
     apply stated_some in Hs as [-> (least & E & Le)]; cbn in E.
@@ -818,12 +839,6 @@ Proof.
   - intros j x y R Dxy; apply (unread_same_but h _ j); assumption.
 Qed.
 
-Lemma entry_within_norm (v : euclidean 1) : v 0%nat <= norm v.
-Proof.
-  eapply Rle_trans; [apply Rle_abs|]; rewrite <- sqrt_Rsqr_abs; apply sqrt_le_1_alt.
-  unfold Rsqr; simpl; lra.
-Qed.
-
 (** The l1 norm is a total with the right signs. *)
 Lemma signed_total n (a : nat -> R) : exists signs : nat -> R,
   (forall i, Rabs (signs i) = 1) /\
@@ -855,7 +870,7 @@ Proof.
   eapply Rle_trans; [|exact S].
   apply Rle_trans with (norm (V := euclidean 1) (fun _ =>
     total (seq 0 (dimension r h)) (fun i => signs i * (value r h x i - value r h y i)))).
-  - apply (entry_within_norm (fun _ => _)).
+  - eapply Rle_trans; [apply Rle_abs|apply (entry_within_norm (fun _ => _))].
   - right; f_equal; unfold sub; simpl; apply functional_extensionality; intros _.
     rewrite <- total_scal, <- total_plus; apply total_ext; intros i _; ring.
 Qed.

@@ -19,6 +19,7 @@ from typing import Any
 
 from ...mechanisms.errors import DpledgerError
 from ..check.pld_checker import check
+from ..check.roundings import read_rounding
 
 
 class BeyondTheorem(DpledgerError, ValueError):
@@ -75,11 +76,13 @@ _FLOATS = {
 }
 _IN_L1 = frozenset(
     {
-        *("declared", "histogram-l1", "scaled", "sum", "lattice-l1", "computed-l1"),
-        *("float-exact", "float-count", "float-grid"),
+        *("declared", "histogram-l1", "scaled", "linear-map", "sum", "disjoint"),
+        *("lattice-l1", "computed-l1"),
     }
 )
-"""Rules of sensitivities that the checker in Coq follows in l1; of rounding, exact ones."""
+"""Rules of sensitivities that the checker in Coq follows in l1."""
+_EXACT = frozenset({"float-exact", "float-count", "float-grid", "float-pair", "float-rows"})
+"""Operations that hold a row of any width as it is."""
 _COUNTS = ("rows", "dimension", "width", "height", "most", "count", "terms")
 """Parameters that are whole numbers."""
 _CLAIMED = {
@@ -245,10 +248,23 @@ def _sensitivity(stated: Mapping[str, Any]) -> str:
     relation, _ = _RELATIONS.get(stated["adjacency"], ("", ""))
     if not relation:
         raise BeyondTheorem(f"adjacency={stated['adjacency']} must be in {sorted(_RELATIONS)}.")
-    if stated["norm"] == "l1" and (others := _rules_of(stated["derivation"]) - _IN_L1):
-        raise BeyondTheorem(f"rule={min(others)} must be in {sorted(_IN_L1)} in l1.")
+    if stated["norm"] == "l1":
+        _require_in_l1(stated["derivation"])
     squared = _rational(Fraction(stated["squared"]))
     return f"{relation} {squared} {_derivation(stated['derivation'], relation)}"
+
+
+def _require_in_l1(tree: Mapping[str, Any]) -> None:
+    """Raise `BeyondTheorem` for a derivation in l1 that the checker in Coq does not follow."""
+    rule, premises = tree["rule"], tree["premises"]
+    if rule not in _IN_L1:
+        raise BeyondTheorem(f"rule={rule} must be in {sorted(_IN_L1)} in l1.")
+    if rule == "computed-l1":
+        *premises, row = premises
+        if not _rules_of(row) <= _EXACT and (width := read_rounding(row, "l1", 2).width) != 1:
+            raise BeyondTheorem(f"width={width} of rows that are rounded must be 1 in l1.")
+    for premise in premises:
+        _require_in_l1(premise)
 
 
 def _rules_of(tree: Mapping[str, Any]) -> set[str]:

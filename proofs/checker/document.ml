@@ -202,6 +202,8 @@ let is_of a x =
     at_most (stated "bound") (bounds "bound") && at_most (stated "count") (bounds "count")
   | "sum-of-bounded", ("float-total" | "float-scores") ->
     at_most (stated "bound") (bounds "bound")
+  | "linear-map", "float-total" -> (* a sum of numbers, one a record, in l1 *)
+    (List.hd a.above).rule = "histogram-l1" && at_most (first a) (bounds "bound")
   | _, "float-count" -> counts one (twice (bounds "most")) a
   | _, "float-grid" -> counts (bounds "step") (twice (bounds "most")) a
   | "strongly-convex-argmin", "float-exact" -> true
@@ -211,7 +213,7 @@ let moved a = List.filter (fun p -> Z.sign p.squared.qnum <> 0) a.above
 
 (* Every operation that a sensitivity was derived by is among those that are rounded; more may be,
    of what moves nothing. No theorem needs it: a run satisfies both trees or is not meant. *)
-let require_same_operations meant rounded =
+let require_same_operations ~l1 meant rounded =
   let known = Hashtbl.create 64 and left = ref most_pairs in
   let rec same a x =
     match Hashtbl.find_opt known (a.id, x.id) with
@@ -235,6 +237,7 @@ let require_same_operations meant rounded =
     | "sum", "float-shift" -> (
         match moved a with [ p ] -> same p (List.hd x.above) | _ -> false)
     | "sum", "float-add" | "concatenation", "float-pair" | "disjoint", "float-rows" -> both a x
+    | "sum", "float-pair" -> l1 && both a x (* how a concatenation is written in l1 *)
     | _ -> false
   and unmoved a x =
     match a.rule with
@@ -299,9 +302,9 @@ let rec derivation ?(below = "") depth value : Kernel.derivation * Texts.t =
     let premises = List.map (derivation ~below:rule (depth + 1)) meant in
     let follow found =
       let followed = operations found in
-      if rule = "computed-l1" && not (Kernel.exact followed) then
-        unsupported "rounding in l1";
-      require_same_operations (step 2 (List.hd meant)) found;
+      let l1 = rule = "computed-l1" in
+      if l1 && not (Kernel.bounded_in_l1 followed) then unsupported "rounding of rows in l1";
+      require_same_operations ~l1 (step 2 (List.hd meant)) found;
       followed in
     let rounding = Option.map follow rounding in
     let reason = if rule = "declared" then Some (List.assoc "reason" pairs) else None in
@@ -409,7 +412,10 @@ let rec is_whole (tree : Kernel.derivation) =
   | Leaf0 (HistogramL1, _) -> true
   | Leaf0 (Declared _, _) -> false
   | Unary (Scaled factor, _, p) when Z.equal factor.qden Z.one -> is_whole p
-  | Binary (Sum _, _, p, q) ->
+  | Unary (LinearMap _, _, p) ->
+    ignore (is_whole p);
+    false
+  | Binary ((Sum _ | Disjoint), _, p, q) ->
     let first = is_whole p in
     is_whole q && first
   | Unary (Scaled _, _, _) -> wrong "expected discrete noise on whole numbers"

@@ -12,6 +12,7 @@ from dpledger.accounting.check.checker import check
 from dpledger.accounting.check.reading import CertificateWrong, Undecided
 from dpledger.accounting.numbers.notions import Gdp, Rdp, Zcdp
 from dpledger.accounting.proof.certificate import certify
+from dpledger.accounting.proof.coq_theorem import BeyondTheorem, coq_theorem
 from dpledger.accounting.proof.extracted import (
     ExtractedMissing,
     agrees,
@@ -30,12 +31,15 @@ from dpledger.mechanisms import (
     LaplaceStep,
     Norm,
     PlanningCurator,
+    PrivateTable,
     RandomisedResponse,
     Repeated,
     Sensitive,
     declared,
 )
-from dpledger.mechanisms.rounding import exact
+from dpledger.mechanisms.private_table import BoundedColumn, TableShape
+from dpledger.mechanisms.rounding import exact, total
+from dpledger.mechanisms.sensitivity import histogram, linearly_mapped
 
 needs_checker = pytest.mark.skipif(
     extracted_checker() is None, reason="dpledger-check is not built (make -C proofs checker)"
@@ -56,6 +60,20 @@ def laplace_releases():
         )
         curator.release(counts, mechanism=LaplaceNoise(4.0), round=k, release="counts")
     return certify(curator.events, delta=0).to_json_bytes()
+
+
+def laplace_release(sensitive):
+    """The certificate of one Laplace release of this."""
+    curator = PlanningCurator()
+    curator.release(sensitive, mechanism=LaplaceNoise(4.0), round=1, release="totals")
+    return certify(curator.events, delta=0).to_json_bytes()
+
+
+def totals(width):
+    """A row of so many sums of a hundred numbers, one a record, that doubles round."""
+    moved = linearly_mapped(histogram(Adjacency.REPLACE_ONE, Norm.L1), Fraction(3))
+    rounding = total(Fraction(3), 100, width=width)
+    return Sensitive(moved, rounding, parties=("only",), dimension=width, value=None)
 
 
 def verdict_of(document):
@@ -272,3 +290,31 @@ def test_who_waits_too_long_is_told(tmp_path):
     path.write_bytes(certify([event], delta=1e-5).to_json_bytes())
     with pytest.raises(ExtractedMissing, match=r"within 0\.1 seconds"):
         run_extracted([path], timeout=0.1)
+
+
+@needs_checker
+def test_laplace_sums_and_means_of_a_column_are_proved_and_no_smaller_rounding(tmp_path):
+    shape = TableShape((("x", BoundedColumn(0, 1)),), 40, Adjacency.REPLACE_ONE)
+    table = PrivateTable.planned(shape)
+    asked = [table.sum("x", norm=Norm.L1), table.mean("x", norm=Norm.L1), totals(1)]
+    documents = [laplace_release(sensitive) for sensitive in asked]
+    for document in documents[1:]:  # nothing for what the row is rounded by
+        bent = json.loads(document)
+        computed = bent["mechanisms"][0]["sensitivity"]["derivation"]["premises"][0]
+        assert computed["rule"] == "computed-l1"
+        computed["squared"] = computed["premises"][0]["squared"]
+        documents.append(json.dumps(bent).encode())
+    documents.append(laplace_release(totals(2)))
+    paths = [tmp_path / f"{k}.json" for k in range(len(documents))]
+    for path, document in zip(paths, documents, strict=True):
+        path.write_bytes(document)
+    found = run_extracted(paths)
+    for document, one in zip(documents[:3], found, strict=False):
+        assert agrees(one, check(document)), one.line
+        assert "(LinearMap (" in coq_theorem(document)
+    for document, one in zip(documents[3:5], found[3:5], strict=True):
+        assert one.word != "proved"
+        assert verdict_of(document) is None
+    assert found[5].line == "undecided: beyond this checker: rounding of rows in l1"
+    with pytest.raises(BeyondTheorem, match="width=2"):
+        coq_theorem(documents[5])

@@ -86,6 +86,7 @@ RULES = {
         "RoundLeaf (FloatExact _ | FloatCount _ _ |",
         "RoundLeaf (FloatExact _ | FloatMean _ _ _ |",
     ),
+    "in l1, rows of any width": ("Checker", "exact t || Pos.eqb width 1", "true"),
     "operations unchecked": (
         "Checker",
         "guard (match computed_width t with Some _ => true | None => false end",

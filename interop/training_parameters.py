@@ -9,7 +9,7 @@ from fractions import Fraction
 from math import ceil
 from typing import Any
 
-from ..accounting.training import Sampling, TrainingRun
+from ..accounting.training_runs import Sampling, TrainingRun
 from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.events import (
     GaussianStep,

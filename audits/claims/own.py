@@ -21,7 +21,7 @@ from math import inf
 
 from ...accounting.guarantees import guarantee
 from ...accounting.numbers.enclosure import Enclosure, shown_down, shown_up
-from ...accounting.training import Sampling, require_rule
+from ...accounting.training_runs import Sampling, require_rule
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.errors import InvalidParameter, require_positive_int
 from ...mechanisms.events import (

@@ -12,7 +12,7 @@ from fractions import Fraction
 from math import ceil, exp
 
 from ...accounting.numbers.enclosure import BITS, Enclosure, ball_of, precision
-from ...accounting.training import Sampling, epochs_begun
+from ...accounting.training_runs import Sampling, epochs_begun
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.errors import InvalidParameter, require_nonnegative, require_positive
 from ...mechanisms.events import (
@@ -259,8 +259,8 @@ class StatedRelease:
                 one is replaced.
             least: whether what must be rounded is rounded to cost less, or more.
 
-        Shuffled epochs give a record one release an epoch (see `accounting.training`), whatever the
-        noise of that release: the smallest one is the dearest.
+        Shuffled epochs give a record one release an epoch (`accounting.training_runs`), whatever
+        the noise of that release: the smallest one is the dearest.
         """
         if self.kind is MechanismKind.UNPROTECTED:
             reason = f"{self.name}: without a mechanism, says the claim"
@@ -297,7 +297,7 @@ class StatedRelease:
         """Yield each noise and in how many releases of it a record may be."""
         noises = self.noise if isinstance(self.noise, tuple) else (self.noise or 0.0,)
         if scheme is Sampling.SHUFFLED and self.share:
-            # in one batch of an epoch (see `accounting.training`), of whatever noise that has
+            # in one batch of an epoch (see `accounting.training_runs`), of whatever noise that has
             noise = max(noises) if least else min(noises)
             yield noise, epochs_begun(self.rounds or 1, self.share)
         elif isinstance(self.noise, tuple):

@@ -23,7 +23,7 @@ from dpledger.accounting import training
 from dpledger.accounting.cut_batches import most_cut, twice_moved
 from dpledger.accounting.guarantees import deltas_at
 from dpledger.accounting.planning import UnattainableTarget
-from dpledger.accounting.training import Sampling, TrainingRun
+from dpledger.accounting.training_runs import Sampling, TrainingRun
 from dpledger.audits.claims.releases import MechanismKind, StatedRelease
 from dpledger.mechanisms import Adjacency, GaussianStep, InvalidParameter, PoissonSampled
 from dpledger.mechanisms.sensitivity import sum_of_bounded

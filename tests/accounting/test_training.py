@@ -17,7 +17,8 @@ from dpledger.accounting import guarantee, training
 from dpledger.accounting.planning import UnattainableTarget
 from dpledger.accounting.proof.certificate import certify
 from dpledger.accounting.renyi.curves import Selection
-from dpledger.accounting.training import AmbiguousRun, Sampling, TrainingRun
+from dpledger.accounting.training import AmbiguousRun
+from dpledger.accounting.training_runs import Sampling, TrainingRun
 from dpledger.mechanisms import InvalidParameter
 
 MNIST = {"records": 60000, "batch": 256, "epochs": 60}

@@ -12,7 +12,7 @@ import pytest
 from tests.golden.commands import ASKED
 
 from dpledger.accounting.numbers.grade import Grade
-from dpledger.accounting.training import _RULES
+from dpledger.accounting.training_runs import RULES
 from dpledger.cli.app import main
 
 from .conftest import Call
@@ -87,7 +87,7 @@ OWN = {"truncated-poisson": ("--largest-batch", "60"), "cyclic-poisson": ("--cyc
 
 @pytest.mark.parametrize(
     ("scheme", "relation"),
-    [(scheme.value, each.value) for scheme, relations in _RULES.items() for each in relations],
+    [(scheme.value, each.value) for scheme, relations in RULES.items() for each in relations],
 )
 def test_of_every_kind_of_sampling_the_epsilon_of_a_training_run_is_the_checkers(
     scheme: str, relation: str, call: Call, accepted: list[Fraction]

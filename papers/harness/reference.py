@@ -17,7 +17,15 @@ from ...data import LabelledRecords
 from ...mechanisms import Adjacency, DataShape, Event, EventList, PrivateDataset, SamplingCurator
 from ...mechanisms.protocols import FloatArray
 from ...mechanisms.sampling import Sampler
-from ...solvers import ConsensusDpAdmm, Logistic, consensus_defaults, logistic_optimum
+from ...solvers import (
+    ConsensusDpAdmm,
+    ConstantSteps,
+    DpSgd,
+    Logistic,
+    SgdState,
+    consensus_defaults,
+    logistic_optimum,
+)
 from ...solvers.planning import plan
 from .cell import Cell, CellKind, CellPrivacy, Trace
 from .sources import Source, measured, optimum
@@ -94,12 +102,62 @@ class Descent:
             slopes = Logistic().derivative(rows @ model, labels)
             model -= step * (slopes @ rows) / len(rows)
             losses.append(float(Logistic().value(rows @ model, labels).mean()))
-        values = {
-            "train_loss": tuple(losses),
-            "excess_loss": tuple(loss - least for loss in losses),
-        }
-        rounds, seconds = tuple(range(1, self.rounds + 1)), process_time() - start
-        return Trace(rounds=rounds, values=values, seconds=seconds)
+        return _history(losses, least, process_time() - start)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoisyDescent:
+    """Gradient descent on the mean logistic loss of all columns, by noisy gradients, from 0.
+
+    What a descent over split columns reaches at an epsilon if the exchange of scores shows nothing
+    and costs nothing: only every round's gradient leaves, a number a column and not one a record.
+    The step is 4, 1/L for rows of norm at most 1: the records' own L is private.
+
+    Args:
+        source: of the records.
+        rounds: T.
+        epsilon: enclosed.
+        delta: of the guarantee.
+    """
+
+    source: Source
+    rounds: int
+    epsilon: float
+    delta: float
+
+    def solver(self, noise_multiplier: float) -> DpSgd:
+        """Return the descent at a noise."""
+        return DpSgd(self.rounds, noise_multiplier, ConstantSteps(4.0), regularisation=0.0)
+
+    def shape(self) -> DataShape:
+        """Return what is public about the records."""
+        relation = Adjacency.REPLACE_ONE
+        return DataShape(("all columns",), self.source.train, self.source.features, 1.0, relation)
+
+    def privacy(self) -> CellPrivacy:
+        """Return the promise and the truth, from a plan."""
+        events = plan(self.solver(_noise_of(self)), self.shape())
+        return priced(events, delta=self.delta, nominal=self.epsilon)
+
+    def run(self, *, split_seed: int, sampler: Sampler) -> Trace:
+        """Descend, and measure the training loss after every round."""
+        train, _ = self.source.split(split_seed)
+        least, start = optimum(self.source, split_seed), process_time()
+        shape, rows, losses = self.shape(), _columns(train, None), list[float]()
+        dataset = PrivateDataset(
+            rows,
+            train.labels,
+            adjacency=shape.adjacency,
+            row_bound=shape.row_bound,
+            parties=shape.parties,
+        )
+
+        def observe(_: int, state: SgdState) -> None:
+            losses.append(float(Logistic().value(rows @ state.model, train.labels).mean()))
+
+        curator = SamplingCurator(EventList(), sampler)
+        self.solver(_noise_of(self)).solve(dataset, curator, observe=observe)
+        return _history(losses, least, process_time() - start)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +225,12 @@ def converged(source: Source, *, columns: int | None = None, line: str = "conver
     return Cell(line=line, kind=CellKind.NON_PRIVATE, task=task)
 
 
+def _history(losses: list[float], least: float, seconds: float) -> Trace:
+    """Return the training losses after every round, also above the least."""
+    values = {"train_loss": tuple(losses), "excess_loss": tuple(loss - least for loss in losses)}
+    return Trace(rounds=tuple(range(1, len(losses) + 1)), values=values, seconds=seconds)
+
+
 def _unprotected(what: str) -> CellPrivacy:
     """Return that there is no privacy, as `what` leaves."""
     return CellPrivacy(
@@ -213,3 +277,14 @@ def _calibrated(task: LocalParty) -> ConsensusDpAdmm:
 
     found = calibrate_noise_multiplier(planned, target_epsilon=task.epsilon, delta=task.delta)
     return replace(solver, noise_multiplier=found.noise_multiplier)
+
+
+@lru_cache(maxsize=64)
+def _noise_of(task: NoisyDescent) -> float:
+    """Return the least noise multiplier that certifies the task's target."""
+    found = calibrate_noise_multiplier(
+        lambda z: plan(task.solver(z), task.shape()),
+        target_epsilon=task.epsilon,
+        delta=task.delta,
+    )
+    return found.noise_multiplier

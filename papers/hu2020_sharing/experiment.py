@@ -51,7 +51,7 @@ from ...solvers import (
 from ...solvers.planning import plan
 from ..harness.cell import Cell, CellKind, CellPrivacy, Trace
 from ..harness.experiment import Experiment, PaperExperiments, over_epsilon, over_rounds
-from ..harness.reference import Descent, LocalParty, converged
+from ..harness.reference import Descent, LocalParty, NoisyDescent, converged
 from ..harness.sources import Source, SourceRecords, measured, optimum
 from ..harness.training import priced
 from .pooled import Pooled, columns_of, log_odds, shape_of
@@ -281,7 +281,18 @@ def _cells(source: Source, widths: tuple[int, ...], history: bool, quick: bool) 
     if history:
         descent = Descent(source=source, rounds=_ROUNDS)
         line = "gradient descent without noise"
-        return (*cells, free, Cell(line=line, kind=CellKind.NON_PRIVATE, task=descent))
+        noisy = [
+            Cell(
+                line=f"gradient descent, noisy gradients, ε = {task.epsilon:g} a release",
+                kind=CellKind.BASELINE,
+                task=NoisyDescent(
+                    source=source, rounds=_ROUNDS, epsilon=task.target, delta=task.delta
+                ),
+            )
+            for task in (each.task for each in cells)
+            if isinstance(task, Sharing) and task.kind is CellKind.REPAIRED
+        ]
+        return (*cells, *noisy, free, Cell(line=line, kind=CellKind.NON_PRIVATE, task=descent))
     own = widths[0]
     targets = [
         (each.task.target, each.task.delta)

@@ -12,7 +12,7 @@ from dpledger.papers.ding2019_stochastic.experiment import PsMethod
 from dpledger.papers.ding2020_network.experiment import PrMethod
 from dpledger.papers.experiments import PAPERS, Cell, CellKind
 from dpledger.papers.harness.cell import CellPrivacy
-from dpledger.papers.harness.reference import Converged, Descent, LocalParty
+from dpledger.papers.harness.reference import Converged, Descent, LocalParty, NoisyDescent
 from dpledger.papers.harness.sources import Source, SourceRecords, optimum
 from dpledger.papers.harness.training import Method, TrainingTask
 from dpledger.papers.hu2020_sharing.experiment import Sharing
@@ -119,7 +119,10 @@ def test_sharing_promises_corollary_1_and_lets_scores_out() -> None:
     # and what they are compared with: models pooled, the first party alone, descent, and optima
     others = [task for task in tasks if not isinstance(task, Sharing)]
     assert others
-    assert all(isinstance(task, Pooled | LocalParty | Converged | Descent) for task in others)
+    assert all(
+        isinstance(task, Pooled | LocalParty | Converged | Descent | NoisyDescent)
+        for task in others
+    )
     published = next(t for t in sharing if t.kind is CellKind.PUBLISHED and t.epsilon == 0.1)
     assert published.target == pytest.approx(2.356307862, rel=1e-9)
     assert published.delta == pytest.approx(2.1e-4)

@@ -112,11 +112,12 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--first", type=int, default=100, help="seed of the first split")
     parser.add_argument("--colluders", type=int, default=0)
+    parser.add_argument("--epsilons", type=float, nargs="+", default=(1.0, 0.1))
     given = parser.parse_args()
     data = [split(*adult(), given.first + k) for k in range(given.splits)]
     print(f"{given.splits} splits from seed {given.first}, {PARTIES} parties, delta {DELTA},")
     print(f"{RELATION.value}, summed (simulation), {given.colluders} colluders")
-    for epsilon in (1.0, 0.1):
+    for epsilon in given.epsilons:
         start, found = perf_counter(), []
         for each in data:
             with tempfile.TemporaryDirectory() as folder:

@@ -10,7 +10,7 @@ From Dpledger Require
   GaussianDelta
   GaussianConvolution Descent GaussianComposition PoissonSampling Events GaussianSeries Enclosure
   Losses Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
-  PureLoss Checker Operations Soundness Example EndToEnd.
+  PureLoss Checker Operations Derivations Soundness Example EndToEnd.
 
 Open Scope R_scope.
 
@@ -231,8 +231,8 @@ Print Assumptions pure_theorems.
 Definition checker_theorems := (
   @Operations.computes_sound,
   @Operations.block_sound,
-  @Soundness.minimiser_within,
-  @Soundness.derived_sound,
+  @Derivations.minimiser_within,
+  @Derivations.derived_sound,
   @Soundness.run_gdp,
   @Soundness.run_zcdp,
   @Soundness.run_pure,

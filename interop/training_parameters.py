@@ -9,6 +9,7 @@ from fractions import Fraction
 from math import ceil
 from typing import Any
 
+from ..accounting.cut_batches import twice_moved
 from ..accounting.training_runs import Sampling, TrainingRun
 from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.events import (
@@ -92,7 +93,11 @@ def mechanisms_of_jax_privacy(
     dealt to so many groups that take turns (cyclic Poisson sampling, banded noise of at most as
     many bands, unit columns); delta. A matrix of one's own is kind `matrix`.
 
-    Raises `Untranslatable` for truncated batches and several examples a user.
+    Poisson batches cut to truncated_batch_size are at twice the shift (`accounting.cut_batches`;
+    `dpledger epsilon --sampling truncated-poisson` takes rare cuts from delta instead).
+
+    Raises `Untranslatable` for several examples a user, and truncated batches but of Poisson
+    samples of all records under add-remove-one.
 
     Args:
         document: the parsed JSON object.
@@ -102,9 +107,8 @@ def mechanisms_of_jax_privacy(
     required = ("noise_multipliers", "num_samples", "batch_size", "num_updates", "sampling_method")
     optional = ("cycle_length", "truncated_batch_size", "examples_per_user", "delta")
     fields = Fields.of(document, where, required=required, optional=optional)
-    for name in ("truncated_batch_size", "examples_per_user"):
-        if fields.has(name) and (name != "examples_per_user" or fields.whole(name) != 1):
-            raise Untranslatable(f"{where}: {name} must be left out: no rule here prices it yet.")
+    if fields.has("examples_per_user") and fields.whole("examples_per_user") != 1:
+        raise Untranslatable(f"{where}: examples_per_user must be 1: no rule here prices it yet.")
     records, batch = fields.whole("num_samples"), fields.whole("batch_size")
     cycle = fields.whole("cycle_length") if fields.has("cycle_length") else 1
     group = records // max(cycle, 1)
@@ -117,6 +121,14 @@ def mechanisms_of_jax_privacy(
             "are dealt to groups by their place."
         )
     size = declared(_MOVES[adjacency], _CLIPPED, adjacency=adjacency)
+    # a neighbour may have one record more
+    if fields.has("truncated_batch_size") and fields.whole("truncated_batch_size") <= records:
+        if adjacency is not Adjacency.ADD_REMOVE_ONE or not poisson:
+            raise Untranslatable(
+                f"{where}: truncated_batch_size must be read under add-remove-one with POISSON: "
+                "elsewhere a record takes another's place in both data sets."
+            )
+        size = concatenated(twice_moved(size), declared(0, _CLIPPED, adjacency=adjacency))
     found: list[Mechanism] = []
     for steps, noise in _stretches(fields):
         step = GaussianStep(size, noise)

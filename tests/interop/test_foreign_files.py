@@ -162,6 +162,7 @@ GOOD: dict[str, tuple[str, bytes, Adjacency]] = {
     "tf-privacy": ("tf-privacy", text(TF), ADD),
     "tf-privacy, shuffled": ("tf-privacy", text({**TF, "sampling": "shuffled"}), REPLACE),
     "jax-privacy": ("jax-privacy", text(JAX), ADD),
+    "jax-privacy, cut": ("jax-privacy", text({**JAX, "truncated_batch_size": 300}), ADD),
     "jax-privacy, bands": ("jax-privacy", text({**JAX, "cycle_length": 4}), ZERO),
     "jax-privacy, a schedule": (
         "jax-privacy",
@@ -242,7 +243,7 @@ BAD: dict[str, tuple[str, bytes, Adjacency]] = {
     "jax-privacy with truncated batches": (
         "jax-privacy",
         text({**JAX, "truncated_batch_size": 300}),
-        ADD,
+        ZERO,
     ),
     "jax-privacy, bands under add/remove": ("jax-privacy", text({**JAX, "cycle_length": 4}), ADD),
     "a matrix of uneven rows": (
@@ -321,6 +322,19 @@ def test_the_ways_of_stating_one_training_agree() -> None:
     assert epsilon("tf-privacy") == epsilon("jax-privacy")
     states = [epsilon(name) for name in GOOD if name.startswith("opacus")]
     assert max(states) == min(states)
+
+
+@pytest.mark.parametrize(("largest", "noise"), [(300, 0.55), (60_000, 0.55), (60_001, 1.1)])
+def test_a_record_of_a_batch_that_may_be_cut_moves_twice_as_far(largest: int, noise: float) -> None:
+    def epsilon(**said: Any) -> float:
+        content = text({**JAX, "num_updates": 100, **said})
+        events = read_bytes("jax-privacy", content, "run", adjacency=ADD)
+        found = guarantee(events, delta=1e-5)
+        assert any("clip" in each for each in found.assumptions)
+        return found.epsilon.upper_float
+
+    cut = epsilon(truncated_batch_size=largest)
+    assert cut == pytest.approx(epsilon(noise_multipliers=noise), rel=1e-9)
 
 
 @pytest.mark.parametrize("sampling", ["poisson", "shuffled", "none"])

@@ -238,7 +238,10 @@ _Fields = Mapping[str, Any]
 
 
 def _composed(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
-    """Parts one after the other, each under the same sensitivity."""
+    """Parts one after the other, each under the same sensitivity.
+
+    Later ones may have been chosen by what earlier ones released, within what the event says.
+    """
     return [found for part in fields["events"] for found in _mechanisms(part, size)]
 
 
@@ -304,7 +307,10 @@ def _randomised_response(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
 
 
 def _stated(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
-    """A pure epsilon as it is stated; with a delta there is no event here."""
+    """A pure epsilon as it is stated; with a delta there is no event here.
+
+    Nobody derived it: certificates list it among what they assume.
+    """
     delta = fields["delta"]
     require_rate("delta", delta)
     if delta > 0:

@@ -38,6 +38,7 @@ had to be rounded would raise `Inexact`). FLINT multiplies if it is installed, w
 
 from collections.abc import Callable, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, localcontext
+from itertools import accumulate, takewhile
 from typing import NamedTuple
 
 from .reading import Undecided
@@ -118,17 +119,18 @@ def trimmed(loss: Loss, cut: int) -> Loss:
     One mass at least stays, however large `cut` is.
     """
     first, masses, lost = loss
-    low, below = 0, 0
-    while low < len(masses) - 1 and below + masses[low] <= cut:
-        below += masses[low]
-        low += 1
-    high, above = len(masses), 0
-    while high > low + 1 and above + masses[high - 1] <= cut:
-        high -= 1
-        above += masses[high]
-    masses = masses[low:high]
+    low, below = _leading(masses, cut)
+    masses = masses[low:]
+    number, above = _leading(masses[::-1], cut)
+    masses = masses[: len(masses) - number]
     masses[0] += below
     return Loss(first + low, masses, lost + above)
+
+
+def _leading(masses: Polynomial, cut: int) -> tuple[int, int]:
+    """How many of the first masses add to at most `cut`, without the last one, and their sum."""
+    sums = list(takewhile(cut.__ge__, accumulate(masses[:-1])))
+    return len(sums), sums[-1] if sums else 0
 
 
 def doubled(loss: Loss, exp_step: Interval, p: int) -> Loss:

@@ -309,7 +309,7 @@ def grid_for(
         fineness: a factor of the step.
         atoms: of Laplace noise, which stay on the lattice while it is fine if they are alike.
     """
-    digits = ceil(log10(number) - log(delta) / log(10)) + 12
+    digits = ceil(log10(number) - log(delta) / log(10)) + 10
     spread = 2 * highest + 12 * deviation * sqrt(number) / 2 ** (levels // 3)
     steps_each = _STEPS_PER_DEVIATION if kinds < _MANY else _STEPS_OF_MANY
     # where nothing costs anything every lattice will do

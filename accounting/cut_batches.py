@@ -20,6 +20,12 @@ proved given S, and averaged by joint convexity: with τ = P(|S| >= B)
 and of n steps, whose samples are independent, H_γ <= H_γ(n Poisson pairs) + nτ: cuts cost nτ of
 delta. For k records that differ together, nothing is cut where |S| <= B - k. A pair that prices the
 cut step in place of τ is that of arXiv:2508.15089.
+
+Of K runs, the best of which is published, each may be cut: a choice between them can look for the
+one that was. With probability E[(1 - nτ)^K] >= 1 - E[K] nτ, the same for both data sets, none is,
+and they are runs of the Poisson batches given that; the fewer of these there are, the likelier, so
+that their number has the law of K with a larger stopping probability, and costs less (Papernot,
+Steinke 2022, Theorem 2). So cuts cost E[K] nτ of delta.
 """
 
 from fractions import Fraction

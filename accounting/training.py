@@ -201,7 +201,7 @@ def epsilon(
         if stated.get(name) is None:
             raise AmbiguousRun(name, _readings(noise_multiplier, delta, stated, select))
     _require_unproved(proved, select)
-    run = TrainingRun.of(**stated)
+    run = _run(stated, select)
     priced, left = run.within(delta)
     known = (
         proved_guarantee(
@@ -231,7 +231,7 @@ def noise_multiplier(
     require_target("epsilon", epsilon)
     require_open_unit("delta", delta)
     _require_unproved(proved, select)
-    run = TrainingRun.of(**stated)
+    run = _run(stated, select)
     priced, left = run.within(delta)
     if proved:
         least, proof = proved_noise_multiplier(
@@ -254,6 +254,15 @@ def noise_multiplier(
         )
     known = least.guarantee, proof
     return _cost(run, least.noise_multiplier, delta, stated.get("records"), known, select)
+
+
+def _run(stated: _Stated, select: Selection | None) -> TrainingRun:
+    """Return the run that is stated; of the best of several, cuts cost delta in each of them.
+
+    Raises as `TrainingRun.of` does.
+    """
+    run = TrainingRun.of(**stated)
+    return run if select is None else run.among(select.mean)
 
 
 def _require_unproved(proved: bool, select: Selection | None) -> None:
@@ -283,8 +292,7 @@ def steps(
     counted = "epochs" if stated.get("sampling") in _SHUFFLED else "steps"
 
     def run(count: int) -> TrainingRun:
-        whole = cast("_Stated", {**stated, counted: count})
-        return TrainingRun.of(**whole)
+        return _run(cast("_Stated", {**stated, counted: count}), select)
 
     def within(left: Number, most: int = MOST_TIMES, *, spared: bool = False) -> RoundsWithin:
         return rounds_within(
@@ -342,7 +350,7 @@ def curve(
     Of the best of several runs they are enclosed, whatever the grade.
     """
     require_nonnegative("noise_multiplier", noise_multiplier)
-    return _curve(TrainingRun.of(**stated), noise_multiplier, deltas, grade, select)
+    return _curve(_run(stated, select), noise_multiplier, deltas, grade, select)
 
 
 def _curve(
@@ -437,6 +445,6 @@ def _readings(
             whole: _Stated = {**stated, "sampling": scheme, "adjacency": relation}
             least, records = float_down(noise_multiplier), stated.get("records")
             with suppress(InvalidParameter):
-                run = TrainingRun.of(**whole)
+                run = _run(whole, select)
                 found.append(_cost(run, least, delta, records, select=select))
     return tuple(found)

@@ -124,7 +124,8 @@ class TrainingRun:
         records_per_unit: how many records a unit of privacy (a person) has at most; epsilon is that
             of a unit, all of whose records are added, removed, zeroed or replaced together.
         largest_batch: to which Poisson batches are cut; None if they are not.
-        cut: an upper bound on the probability that any of the steps' batches is cut.
+        cut: an upper bound on the probability that any of the steps' batches is cut; of several
+            runs, in any of them.
         spared: whether that is taken from delta, so that the events are of batches that are not.
     """
 
@@ -216,6 +217,10 @@ class TrainingRun:
             largest_batch=largest_batch,
             cut=_cut(releases, share, records, largest_batch, records_per_unit),
         )
+
+    def among(self, runs: Number) -> "TrainingRun":
+        """Return this as the one of `runs`, on average, that alone is published."""
+        return replace(self, cut=min(self.cut * Fraction(runs), Fraction(1)))
 
     def within(self, delta: Number) -> tuple["TrainingRun", Number]:
         """Return the run whose events are to be priced, and at which delta, for `delta` in all.

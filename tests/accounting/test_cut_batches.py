@@ -23,6 +23,7 @@ from dpledger.accounting import training
 from dpledger.accounting.cut_batches import most_cut, twice_moved
 from dpledger.accounting.guarantees import deltas_at
 from dpledger.accounting.planning import UnattainableTarget
+from dpledger.accounting.renyi.curves import Selection
 from dpledger.accounting.training_runs import Sampling, TrainingRun
 from dpledger.audits.claims.releases import MechanismKind, StatedRelease
 from dpledger.mechanisms import Adjacency, GaussianStep, InvalidParameter, PoissonSampled
@@ -133,6 +134,23 @@ def test_the_answer_is_that_of_a_peer_and_a_hair_above_poisson_batches() -> None
     share = 1000 * binom.sf(399, 60_000, 256 / 60_000)
     assert share <= float(found.run.cut) <= 1.1 * share
     assert any("more than 400 records, and cut" in each for each in found.guarantee.assumptions)
+
+
+def test_cuts_cost_delta_in_every_run_of_which_the_best_is_published() -> None:
+    """A choice between runs may look for one that was cut: E[K] as many chances of it."""
+    stated: dict[str, Any] = {**CUT, "largest_batch": 360, "steps": 10, "select": Selection(100)}
+    share = 100 * 10 * binom.sf(359, 60_000, 256 / 60_000)
+    found = training.epsilon(**stated)
+    plain = {**stated, "sampling": "poisson", "delta": 1e-5 - share, "largest_batch": None}
+    assert found.epsilon >= training.epsilon(**plain).epsilon
+    assert share <= float(found.run.cut) <= 1.1 * share
+    # a delta that pays for cuts in one run, and not in all of them
+    free = {**stated, "adjacency": REPLACE}
+    del free["delta"]
+    replaced = training.curve(**free, deltas=[1.9 * share, 1e-5])
+    assert np.isinf(replaced.epsilon).tolist() == [True, False]
+    with pytest.raises(InvalidParameter, match=r"largest_batch=360 must be larger"):
+        training.epsilon(**free, delta=1.9 * share)
 
 
 def test_where_cuts_are_likely_a_record_moves_the_sum_twice_as_far() -> None:

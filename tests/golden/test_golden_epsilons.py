@@ -3,6 +3,7 @@
 An entry is `exact` where its enclosure comes from ball arithmetic alone. For sampled mechanisms by
 privacy profile, NumPy and SciPy choose where the contour of a certified integral runs, so the last
 bits of the (valid) enclosure follow the machine's vector instructions, as those of fast answers do.
+Of sums in doubles at the smallest deltas eight digits cancel, so that these follow further up.
 """
 
 from typing import Any
@@ -13,6 +14,8 @@ from .compositions import found, inputs
 
 ENTRIES = inputs()
 LAST_BITS = 1e-12
+CANCELLED = 1e-9
+TINY = 1e-200
 
 
 def test_there_are_two_hundred_of_every_kind() -> None:
@@ -29,5 +32,7 @@ def test_a_composition_costs_what_it_cost(name: str) -> None:
         assert cost == entry["cost"]
     else:
         before = [float.fromhex(end) for end in entry["cost"]]
+        cancels = entry["grade"] == "fast" and isinstance(entry["at"], float) and entry["at"] < TINY
+        rel = CANCELLED if cancels else LAST_BITS
         # absolute 0: a delta of 1e-300 is compared as closely as any
-        assert [float.fromhex(end) for end in cost] == pytest.approx(before, rel=LAST_BITS, abs=0.0)
+        assert [float.fromhex(end) for end in cost] == pytest.approx(before, rel=rel, abs=0.0)

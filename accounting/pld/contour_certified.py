@@ -6,6 +6,7 @@ bounded here: rounding by the balls; the inner quadratures by `quadrature`; alia
 (1/π) Π_i sup_{t>=T} |M_i(1+c+it)|^{n_i} e^{-cε} / T on both. No choice made in doubles is trusted.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from math import exp, inf, isqrt, log
@@ -18,7 +19,7 @@ from ..numbers.enclosure import Enclosure, ball_of, precision
 from ..numbers.work import spend
 from .contour import deltas_upper, epsilons_upper
 from .decay_certified import modulus_beyond
-from .moments_certified import moments_on_line, real_moment
+from .moments_certified import TooLong, moments_on_line, real_moment
 from .nodes import maximal_loss
 from .placement import ContourTarget, Limits, Placement, place_contour, strain
 from .saddle import (
@@ -173,7 +174,9 @@ def delta_enclosure(counts: Counts, epsilon: float) -> Enclosure:
             return Enclosure(arb(0), delta_ceiling(counts, epsilon))
         about = float(deltas_upper(counts, np.array([epsilon]), np.zeros(1)).values[0])
         near = ContourTarget(epsilon, log(about) if about > 0 else by_moments)
-        return CertifiedContour.of(counts, placement, near).delta(epsilon)
+        with suppress(TooLong):
+            return CertifiedContour.of(counts, placement, near).delta(epsilon)
+        return Enclosure(arb(0), delta_ceiling(counts, epsilon))
 
 
 def epsilon_enclosure(
@@ -199,7 +202,10 @@ def epsilon_enclosure(
         placement = place_contour(counts, (near,), grade=grade, digits=_DIGITS, limits=limits)
         if placement is None or placement.share_beyond(counts, near) > _HOPELESS:
             return Enclosure(arb(0), epsilon_ceiling(counts, delta))
-        contour = CertifiedContour.of(counts, placement, near, limits)
+        try:
+            contour = CertifiedContour.of(counts, placement, near, limits)
+        except TooLong:
+            return Enclosure(arb(0), epsilon_ceiling(counts, delta))
         if contour.delta(0.0).upper <= target:
             return Enclosure.of(0)
         guess = _root(contour, delta, guess)

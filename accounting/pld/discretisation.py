@@ -60,6 +60,9 @@ _LONGEST_INTEGER = 1 << 20
 _WINDOW = 48
 """Points on either side of the median loss by which the lattice is placed."""
 
+_LOW_SHARES = (2.0**-4, 2.0**-12, 2.0**-24)
+"""Probabilities of a loss above that point to which a lattice may be moved: low quantiles."""
+
 _HAIR = 2.0**-30
 """Steps between an optimistic lattice and the atom above it: more than what doubles blur."""
 
@@ -124,7 +127,7 @@ def discretise(
         )
         offset = Fraction(remainder(atom, step))
         if below:
-            offset = Fraction(_balanced_offset(pair, step)) if smooth else offset - hair
+            offset = Fraction(_kept_offset(pair, step)) if smooth else offset - hair
         places = tuple(_places(low, high, high - low if distance else dense))
         points = Points(step, offset, places)
         handed = (_handed_out if below else _dots)(pair, points)
@@ -285,22 +288,47 @@ def _handed_out(pair: DominatingPair, points: Points) -> list[arb]:
     ]
 
 
-def _balanced_offset(pair: DominatingPair, step: float) -> float:
-    """Return an offset with which the shares from below and from above meet.
+def _kept_offset(pair: DominatingPair, step: float) -> float:
+    """Return an offset with which an optimistic lattice near the median keeps most of the mean.
 
-    A loss that begins abruptly, within a step or so, would else be lowered by a part of a step.
+    A loss that begins abruptly, within a step or so, would else be lowered by a part of a step: all
+    steps of a composition add up. Tried are no offset, the one with which the shares from below and
+    from above meet, and points a hair below low quantiles of the loss: where nearly all of it lies
+    within a step, as of a record that is hardly ever drawn, it stays in one place.
+    """
+    first = round(_quantile(pair, 0.5, step / 4) / step) - _WINDOW
+    places = tuple(range(first, first + 2 * _WINDOW))
+
+    def kept(offset: float) -> float:
+        points = Points(step, Fraction(offset), places)
+        masses = _handed_out(pair, points)
+        return float(sum((m * x for m, x in zip(masses, points.losses(), strict=True)), arb(0)))
+
+    low = [_quantile(pair, 1 - share, step * _HAIR) for share in _LOW_SHARES]
+    tried = [0.0, _balanced_offset(pair, step, places), *(remainder(x, step) for x in low)]
+    return max(tried, key=kept)
+
+
+def _quantile(pair: DominatingPair, above: float, width: float) -> float:
+    """Return a loss, up to `width` below the one that is exceeded with probability `above`."""
+    low, high = -1.0, 1.0
+    while tails_of(pair, arb(low))[0] < above:
+        low *= 2
+    while not tails_of(pair, arb(high))[0] < above:
+        high *= 2
+    while high - low > width:
+        centre = (low + high) / 2
+        if not low < centre < high:
+            break
+        low, high = (low, centre) if tails_of(pair, arb(centre))[0] < above else (centre, high)
+    return low
+
+
+def _balanced_offset(pair: DominatingPair, step: float, places: tuple[int, ...]) -> float:
+    """Return an offset with which the shares from below and from above meet, or none.
+
     As the points move by one step, what is left in the middle changes its sign.
     """
-    low, high = -1.0, 1.0
-    while tails_of(pair, arb(low))[0] < 0.5:
-        low *= 2
-    while not tails_of(pair, arb(high))[0] < 0.5:
-        high *= 2
-    while high - low > step / 4:
-        centre = (low + high) / 2
-        low, high = (low, centre) if tails_of(pair, arb(centre))[0] < 0.5 else (centre, high)
-    first = round(low / step) - _WINDOW
-    places = tuple(range(first, first + 2 * _WINDOW))
 
     def left_over(offset: float) -> float:
         cells = _Cells.of(pair, Points(step, Fraction(offset), places))

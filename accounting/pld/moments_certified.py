@@ -46,7 +46,15 @@ allowed."""
 _AT_ONCE = 1 << 13
 """Nodes whose powers are held at once: with a hundred columns some 300 MB."""
 
+_MOST_TERMS, _PHASES = 1 << 26, 1 << 9
+"""Terms of sums of balls on one line, at most: some ten seconds. One ball of a node costs as much
+as so many terms."""
+
 Floats = NDArray[np.float64]
+
+
+class TooLong(ArithmeticError):
+    """Moments on a line would take far longer than anybody waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -533,6 +541,9 @@ def moments_on_line(
         demand: its order is the line's.
         steps: how many moments are multiplied in all, times what a relative error of them weighs in
             ε, over the relative error of ε that doubles may make.
+
+    Raises:
+        TooLong: where sums of balls would have too many terms.
     """
     c = arb(demand.order)
     if isinstance(pair, GaussianShift | LaplaceShift | RevealedSample):
@@ -546,6 +557,8 @@ def moments_on_line(
         if steps * (rounded.lost + rounded.turned * step * count) < float(whole):
             sums = [whole + turn for turn in rounded.on_line(step, count)]
     if sums is None:
+        if count and (count + _PHASES) * len(tilted) > _MOST_TERMS:
+            raise TooLong(f"{len(tilted)} nodes at {count} heights are too many.")
         sums = _turned(tilted, [arb(step) * loss for loss in nodes.loss], count)
     balls = []
     for k, value in enumerate(sums):

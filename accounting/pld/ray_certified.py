@@ -8,6 +8,7 @@ added to it; those of the sums, of some thousand terms, are below 1e-11 of them,
 whole covers them.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -21,6 +22,7 @@ from ..numbers.enclosure import Enclosure, ball_of, precision
 from ..numbers.work import spend
 from .contour_certified import CertifiedContour, certified_end, power
 from .few_steps import Found, delta_upper, epsilon_upper
+from .moments_certified import TooLong
 from .pairs import GaussianShift, Sampled
 from .placement import ContourTarget, Placement
 from .profiles import mu_squared_ball
@@ -230,15 +232,15 @@ def epsilon_enclosure(counts: Counts, delta: float) -> Enclosure | None:
     found = epsilon_upper(counts, delta)
     if found is None:
         return None
-    with precision(_BITS):
+    with precision(_BITS), suppress(TooLong):
         target = ball_of(delta)
         contour = _certified(counts, found, ContourTarget(found.value, log(delta)))
         guess = _settled(contour, delta, found.value)
         upper = certified_end(contour, target, guess, 1)
         lower = certified_end(contour, target, guess, -1)
-        if upper is None or lower is None:
-            return None
-        return Enclosure(arb(lower), arb(upper))
+        if upper is not None and lower is not None:
+            return Enclosure(arb(lower), arb(upper))
+    return None
 
 
 def _settled(contour: CertifiedContour | CertifiedRay, delta: float, guess: float) -> float:
@@ -273,9 +275,10 @@ def delta_enclosure(counts: Counts, epsilon: float) -> Enclosure | None:
     found = delta_upper(counts, epsilon)
     if found is None:
         return None
-    with precision(_BITS):
+    with precision(_BITS), suppress(TooLong):
         near = ContourTarget(epsilon, log(found.value))
         return _certified(counts, found, near).delta(epsilon)
+    return None
 
 
 def _certified(

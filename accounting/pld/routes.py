@@ -10,7 +10,7 @@ gave it.
 """
 
 from contextlib import suppress
-from math import ceil, inf, log, log2
+from math import ceil, inf, log, log2, nextafter
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -38,6 +38,12 @@ _WIDEST = 1e-6
 
 _NARROW = 1e-4
 """The relative width up to which a ray's enclosure is good enough: grids would be wider."""
+
+_WIDE = 1e-3
+"""The relative width from which δ is divided between kinds of steps: it costs another search."""
+
+_SPARED = 2.0**-10
+"""The part of δ that the cheapest kind of steps has for itself, unless it needs less."""
 
 _FINEST = 1 << 17
 """The points of the finest grid, of very few steps: many multiply longer."""
@@ -483,6 +489,8 @@ class _Contour(Route):
         found = _narrowed(found, counts, delta, known)
         if delta < _LEAST_CUT and found.relative_width > _WIDEST and found.upper > known:
             found = epsilon_by_truncation(counts, delta, found, known)
+        if found.relative_width > _WIDE and found.upper > known and len(counts) > 1:
+            found = _in_parts(found, counts, delta, known)
         return found
 
     def delta(self, counts: Counts, epsilon: float) -> Enclosure:
@@ -529,6 +537,34 @@ class _Contour(Route):
                 exact = [grid.delta(float(epsilons[k])).upper_float for k in loose]
                 found[loose] = np.clip(exact, least[loose], found[loose])
         return found
+
+
+def _in_parts(found: Enclosure, counts: Counts, delta: float, known: arb) -> Enclosure:
+    """Return an enclosure of ε(δ) by all kinds of steps but the cheapest, beside another route's.
+
+    Without it ε is no larger. With it, (ε₁ + ε₂, δ₁ + δ₂) holds where (ε₁, δ₁) and (ε₂, δ₂) do
+    (Dwork, Roth 2014, Theorem 3.16); ε₂ = 0 where δ₂ is its total variation.
+    """
+    totals = {pair: _advantage({pair: n}) for pair, n in counts.items()}
+    free = {pair: total for pair, total in totals.items() if total < delta / 4}
+
+    def cost(pair: DominatingPair) -> float:
+        if pair in free:
+            return 0.0
+        return float(contour_certified.epsilon_ceiling({pair: counts[pair]}, delta))
+
+    cheapest = min(counts, key=cost)
+    alone = {cheapest: counts[cheapest]}
+    rest = {pair: n for pair, n in counts.items() if pair != cheapest}
+    below = epsilon(rest, delta, known)
+    found = intersection(found, Enclosure(below.lower.min(found.upper).lower(), found.upper))
+    # what is left of δ costs no less than all of it
+    if found.relative_width <= _WIDE or found.upper <= below.upper * (1 + _WIDE):
+        return found
+    share = free.get(cheapest, delta * _SPARED)
+    parts = epsilon(rest, nextafter(delta - share, 0.0), known), epsilon(alone, share, known)
+    upper = (parts[0].upper + parts[1].upper).upper()
+    return intersection(found, Enclosure(found.lower.min(upper).lower(), upper))
 
 
 def _narrowed(found: Enclosure, counts: Counts, delta: float, known: arb) -> Enclosure:

@@ -3,12 +3,18 @@
 from fractions import Fraction
 from math import comb, expm1, log
 
+import pytest
 from flint import acb, arb
 
 from dpledger.accounting.numbers.enclosure import precision
-from dpledger.accounting.pld.contour_certified import CertifiedContour
+from dpledger.accounting.pld import moments_certified
+from dpledger.accounting.pld.contour_certified import (
+    CertifiedContour,
+    delta_enclosure,
+    epsilon_enclosure,
+)
 from dpledger.accounting.pld.moments_certified import moments_on_line
-from dpledger.accounting.pld.pairs import RandomisedAnswers
+from dpledger.accounting.pld.pairs import GaussianShift, Order, RandomisedAnswers, Sampled
 from dpledger.accounting.pld.placement import ContourTarget, Placement
 from dpledger.accounting.pld.quadrature import Demand
 
@@ -44,3 +50,16 @@ def test_moments_far_up_the_line_stay_narrow() -> None:
         loss = z * arb(3).log()
         assert last.overlaps((3 * loss.exp() + (-loss).exp()) / 4)
         assert float(last.real.rad()) < 1e-35
+
+
+def test_sums_that_nobody_waits_for_leave_the_bound_of_one_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counts = {Sampled(GaussianShift(Fraction(1)), Fraction(1, 10), Order.MIXTURE_FIRST): 100}
+    narrow = epsilon_enclosure(counts, 1e-5), delta_enclosure(counts, 5.0)
+    monkeypatch.setattr(moments_certified, "_MOST_TERMS", 1)
+    wide = epsilon_enclosure(counts, 1e-5), delta_enclosure(counts, 5.0)
+    for small, large in zip(narrow, wide, strict=True):
+        assert 0 == large.lower_float < small.lower_float
+        assert small.relative_width < 1e-6
+        assert small.upper_float <= large.upper_float < 10 * small.upper_float

@@ -1,0 +1,36 @@
+"""What one route leaves wide is divided: the cheapest kind of steps has a part of δ for itself."""
+
+from fractions import Fraction
+
+import pytest
+
+from dpledger.accounting.pld import routes
+from dpledger.accounting.pld.pairs import DominatingPair, GaussianShift, Order, Sampled
+
+MANY = Sampled(GaussianShift(Fraction(1, 10**9)), Fraction(9, 10), Order.MIXTURE_FIRST)
+SELDOM = Sampled(GaussianShift(Fraction(150)), Fraction(1, 10**8), Order.MIXTURE_FIRST)
+
+
+@pytest.mark.parametrize("delta", [1e-4, 2e-5])
+def test_steps_that_cost_less_than_delta_do_not_hide_what_the_others_cost(delta: float) -> None:
+    counts: dict[DominatingPair, int] = {MANY: 4_000_000, SELDOM: 6}
+    found = routes.epsilon(counts, delta)
+    assert found.relative_width < 1e-3
+    # without the few steps; and with them where every one of them is seen, six in a hundred million
+    least = routes.epsilon({MANY: 4_000_000}, delta)
+    most = routes.epsilon({MANY: 4_000_000}, delta - 6e-8)
+    assert least.lower_float <= found.upper_float
+    assert found.lower_float <= most.upper_float
+
+
+def test_parts_never_answer_below_the_whole() -> None:
+    # both are enclosed by a contour: narrow, and found otherwise
+    mild = Sampled(GaussianShift(Fraction(1, 4)), Fraction(1, 100), Order.MIXTURE_FIRST)
+    loud = Sampled(GaussianShift(Fraction(1)), Fraction(1, 10), Order.MIXTURE_FIRST)
+    counts: dict[DominatingPair, int] = {mild: 10, loud: 100}
+    whole = routes.epsilon(counts, 1e-6)
+    nothing = routes.Enclosure(routes.arb(0), routes.arb(100))
+    parts = routes._in_parts(nothing, counts, 1e-6, routes.arb(0))
+    assert whole.relative_width < 1e-6
+    assert 0 < parts.lower_float <= whole.lower_float
+    assert whole.upper_float <= parts.upper_float < 1.1 * whole.upper_float

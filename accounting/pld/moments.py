@@ -24,6 +24,9 @@ _FEW_POINTS = 64
 BLOCK = 32
 """Terms that are summed one after the other."""
 
+_IN_CACHE = 1 << 10
+"""Losses whose phases are held at once: they stay in the caches until they are used."""
+
 _CHUNK = 1 << 20
 """Most entries of one (moment, node) array: 8 MB."""
 
@@ -224,15 +227,19 @@ def turned_on_line(step: float, count: int, loss: Floats, weights: Floats) -> Co
     """
     columns = isqrt(count - 1) + 1
     rows = -(-count // columns)
-    long = _turn_less_one(np.outer(step * columns * np.arange(rows), loss)) * weights
-    short = _turn_less_one(np.outer(loss, step * np.arange(columns)))
+    far, near = step * columns * np.arange(rows), step * np.arange(columns)
     spend(count * loss.size >> 15)
-    # not by matrix product: its threads cost more than they save on a busy machine; and in blocks,
-    # whose sums err by far less than one of all terms
     sums = np.zeros((rows, columns), dtype=np.complex128)
-    for k in range(0, loss.size, BLOCK):
-        sums += np.einsum("rn,nc->rc", long[:, k : k + BLOCK], short[k : k + BLOCK])
-    sums += np.sum(long, axis=1)[:, None] + np.sum((weights[:, None] * short).T.copy(), axis=1)
+    for first in range(0, loss.size, _IN_CACHE):
+        some = slice(first, first + _IN_CACHE)
+        long = _turn_less_one(np.outer(far, loss[some])) * weights[some]
+        short = _turn_less_one(np.outer(loss[some], near))
+        # not by matrix product: its threads cost more than they save on a busy machine; and in
+        # blocks, whose sums err by far less than one of all terms
+        for k in range(0, len(short), BLOCK):
+            sums += np.einsum("rn,nc->rc", long[:, k : k + BLOCK], short[k : k + BLOCK])
+        sums += np.sum(long, axis=1)[:, None]
+        sums += np.sum((weights[some, None] * short).T.copy(), axis=1)
     return np.asarray(sums.ravel()[:count], dtype=np.complex128)
 
 

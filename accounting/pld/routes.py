@@ -9,7 +9,9 @@ larger of two orders. An enclosure may be as wide as [0, bound], but never wrong
 gave it.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from math import ceil, inf, log, log2, nextafter
 from typing import ClassVar, Protocol
 
@@ -47,6 +49,13 @@ _SPARED = 2.0**-10
 
 _FINEST = 1 << 17
 """The points of the finest grid, of very few steps: many multiply longer."""
+
+_LAST_RESORT = 1 << 18
+"""The points of a grid that takes some ten seconds, where an enclosure is wide without it; half of
+them below the next δ, where masses have more bits."""
+
+_TINY = 1e-20
+"""The δ below which the last grid is coarser."""
 
 _GRIDS = (1 << 13, _FINEST)
 """Points of the grids that are tried in turn where an enclosure is wide."""
@@ -101,7 +110,12 @@ def epsilon(counts: Counts, delta: float, known: arb = _ZERO) -> Enclosure:
         delta: in (0, 1).
         known: an ε below which nobody asks for a lower end.
     """
-    found = (route.epsilon(counts, delta, known) for route in ROUTES)
+    return _found(ROUTES, counts, delta, known)
+
+
+def _found(routes: Sequence["Route"], counts: Counts, delta: float, known: arb) -> Enclosure:
+    """Return the first answer of some routes to `epsilon`."""
+    found = (route.epsilon(counts, delta, known) for route in routes)
     return next(e for e in found if e is not None)
 
 
@@ -316,7 +330,8 @@ class _Revealed(Route):
         below = _below(counts, above)
         lower = epsilon(below, delta).lower if below else _ZERO
         found = Enclosure(lower.min(upper).lower(), upper)
-        return found if drawn else _narrowed(found, counts, delta, known)
+        sizes = _grids(counts, delta)
+        return found if drawn else _narrowed(found, counts, delta, known, sizes)
 
     def delta(self, counts: Counts, epsilon: float) -> Enclosure | None:
         above = _above(counts)
@@ -471,10 +486,16 @@ def _ray_delta(counts: Counts, epsilon: float) -> Enclosure | None:
     return found if found is not None and found.relative_width <= _NARROW else None
 
 
+@dataclass(frozen=True, slots=True)
 class _Contour(Route):
-    """Anything: moments multiplied on a contour; where it leaves much open, exact integer grids."""
+    """Anything: moments multiplied on a contour; where it leaves much open, exact integer grids.
+
+    Args:
+        last_resort: whether a wide enclosure is worth a grid of `_LAST_RESORT` points.
+    """
 
     name = "contour"
+    last_resort: bool
 
     def epsilon(self, counts: Counts, delta: float, known: arb) -> Enclosure:
         found = contour_certified.epsilon_enclosure(counts, delta)
@@ -486,11 +507,14 @@ class _Contour(Route):
         known = known.max(_NOTHING)
         if _LEAST_CUT <= delta <= _MOST_CUT:
             found = epsilon_by_truncation(counts, delta, found, known)
-        found = _narrowed(found, counts, delta, known)
+        found = _narrowed(found, counts, delta, known, _grids(counts, delta))
         if delta < _LEAST_CUT and found.relative_width > _WIDEST and found.upper > known:
             found = epsilon_by_truncation(counts, delta, found, known)
         if found.relative_width > _WIDE and found.upper > known and len(counts) > 1:
             found = _in_parts(found, counts, delta, known)
+        if self.last_resort and found.relative_width > _WIDE:
+            finest = _LAST_RESORT >> (delta < _TINY)
+            found = _narrowed(found, counts, delta, known, (finest,))
         return found
 
     def delta(self, counts: Counts, epsilon: float) -> Enclosure:
@@ -556,18 +580,23 @@ def _in_parts(found: Enclosure, counts: Counts, delta: float, known: arb) -> Enc
     cheapest = min(counts, key=cost)
     alone = {cheapest: counts[cheapest]}
     rest = {pair: n for pair, n in counts.items() if pair != cheapest}
-    below = epsilon(rest, delta, known)
+    below = _found(_IMPATIENT, rest, delta, known)
     found = intersection(found, Enclosure(below.lower.min(found.upper).lower(), found.upper))
     # what is left of δ costs no less than all of it
     if found.relative_width <= _WIDE or found.upper <= below.upper * (1 + _WIDE):
         return found
     share = free.get(cheapest, delta * _SPARED)
-    parts = epsilon(rest, nextafter(delta - share, 0.0), known), epsilon(alone, share, known)
+    parts = (
+        _found(_IMPATIENT, rest, nextafter(delta - share, 0.0), known),
+        _found(_IMPATIENT, alone, share, known),
+    )
     upper = (parts[0].upper + parts[1].upper).upper()
     return intersection(found, Enclosure(found.lower.min(upper).lower(), upper))
 
 
-def _narrowed(found: Enclosure, counts: Counts, delta: float, known: arb) -> Enclosure:
+def _narrowed(
+    found: Enclosure, counts: Counts, delta: float, known: arb, sizes: tuple[int, ...]
+) -> Enclosure:
     """Return an enclosure of ε(δ), by loss distributions on a grid where it is wide.
 
     Args:
@@ -575,11 +604,14 @@ def _narrowed(found: Enclosure, counts: Counts, delta: float, known: arb) -> Enc
         counts: pairs, composed in one order.
         delta: in (0, 1).
         known: an ε below which no more is asked.
+        sizes: points of the grids, in the order in which they are tried.
     """
     if found.relative_width <= _WIDEST or found.upper <= known or found.upper > _MOST_ON_GRIDS:
         return found
+    if sum(counts.values()) > _MOST_STEPS_ON_GRIDS:
+        return found
     with suppress(ArithmeticError):
-        for grid in epsilons_by_pld(counts, delta, _grids(counts, delta)):
+        for grid in epsilons_by_pld(counts, delta, sizes):
             found = intersection(found, grid)
             if found.relative_width <= _WIDEST or found.upper <= known:
                 break
@@ -651,13 +683,9 @@ class _Pessimistic:
             return Enclosure.from_ball(self._grid.delta(arb(epsilon)))
 
 
-ROUTES: tuple[Route, ...] = (
-    _Free(),
-    _Gaussian(),
-    _OneEvent(),
-    _Revealed(),
-    _ClosedForm(),
-    _FewSteps(),
-    _Contour(),
-)
+_QUICK = (_Free(), _Gaussian(), _OneEvent(), _Revealed(), _ClosedForm(), _FewSteps())
+_IMPATIENT: tuple[Route, ...] = (*_QUICK, _Contour(last_resort=False))
+"""The table for parts of a composition, of which several are asked for."""
+
+ROUTES: tuple[Route, ...] = (*_QUICK, _Contour(last_resort=True))
 """The table: what is asked first is exact and costs least; each row's class says when and why."""

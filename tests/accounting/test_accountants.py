@@ -333,8 +333,10 @@ def test_one_more_event_asks_one_more_price_and_equal_ones_none(
 def test_orders_that_cost_integrals_are_asked_only_where_whole_ones_help(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    from dpledger.accounting.pld import accountant as tight
     from dpledger.accounting.renyi import accountant as renyi
 
+    monkeypatch.setattr(tight, "_WIDE", 1e-6)
     orders: list[Fraction] = []
     original = renyi.log_moment
 
@@ -345,7 +347,7 @@ def test_orders_that_cost_integrals_are_asked_only_where_whole_ones_help(
     monkeypatch.setattr(renyi, "log_moment", noted)
     step = PoissonSampled(GaussianStep(sum_of_bounded(1, REPLACE), 0.01), 1e-3)
     found = charged(TightAccountant, Repeated(step, 10)).epsilon(1e-3)
-    assert found.relative_width > 1e-3, "only wide enclosures need help"
+    assert found.relative_width > 1e-6, "only wide enclosures need help"
     assert orders
     assert all(order.denominator == 1 for order in orders)
 

@@ -1,6 +1,7 @@
 """What one route leaves wide is divided: the cheapest kind of steps has a part of δ for itself."""
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -34,3 +35,22 @@ def test_parts_never_answer_below_the_whole() -> None:
     assert whole.relative_width < 1e-6
     assert 0 < parts.lower_float <= whole.lower_float
     assert whole.upper_float <= parts.upper_float < 1.1 * whole.upper_float
+
+
+def test_a_wide_enclosure_is_worth_one_fine_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+    widths: list[float] = []
+    narrowed = routes._narrowed
+
+    def noted(found: routes.Enclosure, *rest: Any) -> routes.Enclosure:
+        found = narrowed(found, *rest)
+        widths.append(found.relative_width)
+        return found
+
+    monkeypatch.setattr(routes, "_narrowed", noted)
+    monkeypatch.setattr(routes, "_LAST_RESORT", 1 << 16)
+    # rare steps whose moments explode: contours, and grids that take a second, leave much open
+    rare = Sampled(GaussianShift(Fraction(1)), Fraction(1, 10**6), Order.MIXTURE_FIRST)
+    found = routes.epsilon({rare: 300}, 1e-10)
+    assert [found.relative_width] == widths[1:]
+    assert found.relative_width < widths[0] / 2
+    assert widths[0] > 1e-3

@@ -32,7 +32,6 @@ from .events import (
     UnprotectedRelease,
 )
 from .labels import SIGNS, ClassLabels, LabelDomain, RealLabels, SignLabels, WeightedLabels
-from .layout import RowBlocks
 from .local_columns import LocalColumns
 from .local_data import LocalDataset
 from .noise import (
@@ -44,6 +43,7 @@ from .noise import (
 from .private_data import PrivateDataset
 from .private_table import BoundedColumn, CategoryColumn, PrivateTable, TableShape
 from .protocols import EventList, EventSink, Loss, MarginLoss, Provenance
+from .row_blocks import RowBlocks
 from .sample import Sample
 from .sampling import (
     BitGenerator,

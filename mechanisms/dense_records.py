@@ -31,6 +31,8 @@ from .records import (
 )
 from .refusals import refuse_copies
 from .rounding import BLOCK_RECORDS
+from .row_blocks import BoolArray, RowBlocks
+from .storage import copied, zeros
 
 
 @refuse_copies
@@ -83,9 +85,8 @@ class DenseRecords:
         party_of, own = self.slot[0][some], self.slot[1][some]
         counts = np.bincount(party_of, minlength=len(self.counts))
         rows, labels = self.rows[party_of, own], self.labels[party_of, own]
-        return _in_blocks(
-            lambda few: rows[few], rows.shape[-1], labels, party_of, counts, self.filler
-        )
+        blocks = RowBlocks(rows.shape, rows.__getitem__)
+        return _in_blocks(blocks, labels, party_of, counts, self.filler)
 
     def differing(self, other: Records) -> IntArray | None:
         if not isinstance(other, DenseRecords) or not np.array_equal(self.party_of, other.party_of):
@@ -223,26 +224,22 @@ class _Squares:
 
 
 def dense_records(
-    features: Callable[[slice], FloatArray],
-    width: int,
+    features: RowBlocks,
     labels: FloatArray,
     row_bound: float,
     party_of: IntArray,
     counts: IntArray,
     filler: float,
 ) -> DenseRecords:
-    """Return checked records in blocks, rows of `width` cut to `row_bound`: one copy of them.
+    """Return checked records in blocks, their rows cut to `row_bound`: one copy of them."""
 
-    `features` is asked for a few rows at a time.
-    """
-
-    def cut(some: slice) -> FloatArray:
-        part = features(some)
+    def cut(some: slice | BoolArray) -> FloatArray:
+        part = features[some]
         if not np.all(np.isfinite(part)):
             raise InvalidParameter("features", "NaN or infinity", "with finite entries")
         return project_to_ball(part, row_bound)
 
-    return _in_blocks(cut, width, labels, party_of, counts, filler)
+    return _in_blocks(replace(features, read=cut), labels, party_of, counts, filler)
 
 
 _PIECE = 2**20
@@ -257,26 +254,20 @@ def _pieces(shape: tuple[int, ...]) -> Iterator[tuple[slice, slice]]:
         yield slice(party, party + several), some
 
 
-_AT_ONCE = 2**11
-"""Records that are cut and placed together: their numbers stay in the caches."""
-
-
 def _in_blocks(
-    features: Callable[[slice], FloatArray],
-    width: int,
-    labels: FloatArray,
-    party_of: IntArray,
-    counts: IntArray,
-    filler: float,
+    features: RowBlocks, labels: FloatArray, party_of: IntArray, counts: IntArray, filler: float
 ) -> DenseRecords:
-    place = places_of(party_of, counts)
-    rows = np.zeros((len(counts), max(1, int(counts.max())), width))
-    padded = np.full(rows.shape[:2], filler)
-    for k in range(0, len(party_of), _AT_ONCE):
-        some = slice(k, k + _AT_ONCE)
-        rows[party_of[some], place[some]] = features(some)
-    padded[party_of, place] = labels
-    return DenseRecords(rows, padded, counts, (party_of, place), filler)
+    scratch, at_once = features.scratch, features.at_once
+    rows = zeros((len(counts), max(1, int(counts.max())), features.shape[1]), scratch)
+    padded = zeros(rows.shape[:2], scratch)
+    padded[...] = filler
+    places = places_of(party_of, counts)
+    slot = (party_of, places if scratch is None else copied(places, scratch))
+    for first in range(0, len(party_of), at_once):
+        some = slice(first, first + at_once)
+        here = (slot[0][some], slot[1][some])
+        rows[here], padded[here] = features[some], labels[some]
+    return DenseRecords(rows, padded, counts, slot, filler)
 
 
 def _one_by_one(rows: FloatArray, w: FloatArray) -> FloatArray:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,40 +12,11 @@ from .errors import InvalidParameter
 from .labels import LabelDomain
 from .protocols import FloatArray
 from .records import IntArray, Records
-from .refusals import Closed
-
-BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
-"""A mask."""
+from .row_blocks import RowBlocks, real_numbers
+from .storage import copied
 
 _MOST_PADDING = 4
 """Times the records: sparse rows take three times the memory and the time of dense ones."""
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RowBlocks(Closed):
-    """Dense rows that are read or computed a block at a time, and are never in memory twice.
-
-    For rows in a file that is larger than what memory has room for twice, or computed from others.
-
-    Args:
-        shape: (n, d).
-        read: from a slice, or a mask of shape (n,), to these rows as an array of shape (m, d).
-
-    >>> rows = RowBlocks((3, 2), lambda some: np.arange(6.0).reshape(3, 2)[some] / 8.0)
-    >>> rows[1:].tolist()
-    [[0.25, 0.375], [0.5, 0.625]]
-    """
-
-    shape: tuple[int, int]
-    read: Callable[[slice | BoolArray], FloatArray]
-
-    def __getitem__(self, some: slice | BoolArray) -> FloatArray:
-        """Return some rows; raise `InvalidParameter` where `read` returns others than asked for."""
-        rows, (count, width) = real_numbers("features", self.read(some)), self.shape
-        asked = len(range(count)[some]) if isinstance(some, slice) else np.count_nonzero(some)
-        if rows.shape != (asked, width):
-            raise InvalidParameter("features.shape", rows.shape, f"({asked}, {width})")
-        return rows
 
 
 def gather_records(
@@ -81,18 +50,19 @@ def gather_records(
     """
     if len(features.shape) != 2 or features.shape[0] == 0:
         raise InvalidParameter("features.shape", features.shape, "(n, d) with n >= 1")
+    scratch = features.scratch if isinstance(features, RowBlocks) else None
     # copies: a later change to the caller's arrays must not slip past the checks
-    y = real_numbers("labels", labels).copy()
+    y = copied(real_numbers("labels", labels), scratch)
     if y.shape != (features.shape[0],):
         raise InvalidParameter("labels.shape", y.shape, f"({features.shape[0]},)")
     domain.require(y)
-    party = np.zeros(len(y), dtype=np.intp) if party_of is None else np.asarray(party_of)
+    party = np.zeros(len(y), np.uint8) if party_of is None else np.asarray(party_of)
     if party.shape != y.shape or party.dtype.kind not in "iu":
         raise InvalidParameter("party_of", party.shape, f"whole numbers of shape {y.shape}")
     if party.min() < 0 or party.max() >= parties:
         raise InvalidParameter("party_of", (party.min(), party.max()), f"in [0, {parties - 1}]")
     # narrow integers would wrap around in index arithmetic and in squared norms
-    party = party.astype(np.intp)
+    party = copied(party.astype(np.intp, copy=False), scratch)
     party.setflags(write=False)
     counts = np.bincount(party, minlength=parties)
     if scipy.sparse.issparse(features):
@@ -105,18 +75,16 @@ def gather_records(
         rows.has_sorted_indices = rows.has_canonical_format = False
         rows.sum_duplicates()
         return sparse_records(rows, y, row_bound, party, counts, domain.filler)
-    if not isinstance(features, RowBlocks):
-        features = real_numbers("features", features)
     dense = features
-    if public_counts and parties * int(counts.max()) > _MOST_PADDING * len(y):
+    if not isinstance(dense, RowBlocks):
+        array = real_numbers("features", dense)
+        dense = RowBlocks(array.shape, array.__getitem__)
+    if scratch is None and public_counts and parties * int(counts.max()) > _MOST_PADDING * len(y):
         from .sparse_records import sparse_records
 
         rows = scipy.sparse.csr_array(dense[:])
         return sparse_records(rows, y, row_bound, party, counts, domain.filler)
-    width = dense.shape[1]
-    return dense_records(
-        lambda some: dense[some], width, y, row_bound, party, counts, domain.filler
-    )
+    return dense_records(dense, y, row_bound, party, counts, domain.filler)
 
 
 def require_places(features: Any) -> None:
@@ -129,18 +97,3 @@ def require_places(features: Any) -> None:
     except ValueError:
         need = f"with indices of an array of shape {features.shape}"
         raise InvalidParameter("features", "a sparse array", need) from None
-
-
-def real_numbers(name: str, values: Any) -> FloatArray:
-    """Return an array of binary64, or raise `InvalidParameter` for what would lose a part of it."""
-    if np.ma.isMaskedArray(values):
-        raise InvalidParameter(
-            name, "a masked array", "without a mask: fill or drop what is masked"
-        )
-    if np.iscomplexobj(values):
-        raise InvalidParameter(name, "complex numbers", "real: pass both parts as columns")
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (ValueError, OverflowError):
-        # NumPy's own sentence shows the cell
-        raise InvalidParameter(name, "others", "numbers that a binary64 holds") from None

@@ -20,8 +20,8 @@ import numpy as np
 from .ball_ridge import BallRidge
 from .clipping import project_to_ball
 from .errors import InvalidParameter
-from .layout import real_numbers
 from .protocols import FloatArray
+from .row_blocks import real_numbers
 from .vertical_data import Columns, VerticalDataset, VerticalShape, labels_of
 
 __all__ = ["LocalColumns"]

@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Any
 from .adjacency import Adjacency
 from .data_shape import DataShape
 from .errors import InvalidParameter
-from .layout import RowBlocks, gather_records
+from .layout import gather_records
 from .private_data import PrivateDataset
 from .protocols import FloatArray
 from .record_sets import RecordSets
+from .row_blocks import RowBlocks
 
 if TYPE_CHECKING:
     from scipy import sparse

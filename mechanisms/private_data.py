@@ -28,11 +28,12 @@ from .errors import InvalidParameter, named, require_magnitude, require_positive
 from .exact_choice import MOST_CANDIDATES
 from .handle import PrivateHandle
 from .labels import SIGNS, ClassLabels, LabelDomain, SignLabels
-from .layout import RowBlocks, gather_records
+from .layout import gather_records
 from .loss_trial import require_convex, stated
 from .protocols import FloatArray, Loss
 from .record_sets import RecordSets
 from .records import IntArray, Records, combined, record_slopes
+from .row_blocks import RowBlocks
 from .sample import Sample
 from .sensitive import Sensitive
 from .sensitivity import (

@@ -51,10 +51,10 @@ from .errors import (
 )
 from .exact_choice import MOST_CANDIDATES
 from .handle import PrivateHandle
-from .layout import real_numbers
 from .protocols import FloatArray
 from .refusals import Closed
 from .rounding import Rounding
+from .row_blocks import real_numbers
 from .sensitive import Sensitive
 from .sensitivity import (
     Norm,

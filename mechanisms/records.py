@@ -172,6 +172,8 @@ def protect(*arrays: FloatArray) -> None:
 
 def places_of(party_of: IntArray, counts: IntArray) -> IntArray:
     """Return each record's place among its party's, in the order of input."""
+    if len(counts) == 1:
+        return np.arange(len(party_of))
     order = np.argsort(party_of, kind="stable")
     place = np.empty(len(party_of), dtype=np.intp)
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])

@@ -35,10 +35,10 @@ from .errors import (
 )
 from .handle import PrivateHandle
 from .labels import SIGNS
-from .layout import real_numbers
 from .loss_trial import require_convex, require_label_gap, stated
 from .protocols import FloatArray, Loss
 from .refusals import Closed, refuse_copies, require_itself
+from .row_blocks import real_numbers
 from .sensitive import Sensitive
 from .sensitivity import (
     Sensitivity,

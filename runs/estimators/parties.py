@@ -17,9 +17,9 @@ from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.curators import Curator
 from ...mechanisms.errors import InvalidParameter, Number, named, require_positive_int
 from ...mechanisms.labels import LabelDomain, WeightedLabels
-from ...mechanisms.layout import RowBlocks
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import FloatArray
+from ...mechanisms.row_blocks import RowBlocks
 from ...solvers.solver import ModelSolver, PublicModel
 from ...solvers.threat_model import Summed, ThreatModel, summed_name
 from .algorithms import SolverFactory

@@ -10,8 +10,8 @@ from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import check_array
 
 from ...mechanisms.errors import InvalidParameter, require_positive
-from ...mechanisms.layout import RowBlocks
 from ...mechanisms.protocols import FloatArray
+from ...mechanisms.row_blocks import RowBlocks
 
 Rows = FloatArray | sparse.csr_array[Any]
 

@@ -24,10 +24,10 @@ from ...mechanisms.curators import Curator
 from ...mechanisms.errors import InvalidParameter, named
 from ...mechanisms.events import Event
 from ...mechanisms.labels import LabelDomain, WeightedLabels
-from ...mechanisms.layout import RowBlocks
 from ...mechanisms.noise import ExponentialMechanism
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import FloatArray
+from ...mechanisms.row_blocks import RowBlocks
 from ...solvers.planning import planned_events
 from ...solvers.solver import ModelSolver
 from ..pipeline import Terms, calibrate

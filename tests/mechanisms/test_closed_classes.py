@@ -37,10 +37,10 @@ from dpledger.mechanisms import (
 from dpledger.mechanisms.centred import CentredRows
 from dpledger.mechanisms.inside import private_value
 from dpledger.mechanisms.labels import ClassLabels, SignLabels, WeightedLabels
-from dpledger.mechanisms.layout import RowBlocks
 from dpledger.mechanisms.local_data import LocalDataset
 from dpledger.mechanisms.private_table import CategoryColumn, TableShape
 from dpledger.mechanisms.rounding import Rounding, exact
+from dpledger.mechanisms.row_blocks import RowBlocks
 from dpledger.mechanisms.sensitivity import Derivation, scaled
 from dpledger.mechanisms.subsampling import SampledPart
 from dpledger.mechanisms.vertical_data import VerticalDataset, VerticalShape

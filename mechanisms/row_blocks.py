@@ -1,0 +1,70 @@
+"""Rows that are read a block at a time, and numbers that are what they are taken for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from .errors import InvalidParameter, require_positive_int
+from .protocols import FloatArray
+from .refusals import Closed
+
+BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
+"""A mask."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RowBlocks(Closed):
+    """Dense rows that are read or computed a block at a time, and are never in memory twice.
+
+    For rows in a file that is larger than what memory has room for, once or twice, or computed from
+    others.
+
+    Args:
+        shape: (n, d).
+        read: from a slice, or a mask of shape (n,), to these rows as an array of shape (m, d).
+        scratch: folder on a disk with room for 8·n·(d + 3) bytes, which the checked copy of the
+            records takes there instead of in memory (see `storage`); None for memory. With several
+            parties n is their number times the records of the largest.
+        at_once: how many rows are asked for at once, >= 1: those of a partition, where a file is
+            read or computed by partitions.
+
+    >>> rows = RowBlocks((3, 2), lambda some: np.arange(6.0).reshape(3, 2)[some] / 8.0)
+    >>> rows[1:].tolist()
+    [[0.25, 0.375], [0.5, 0.625]]
+    """
+
+    shape: tuple[int, int]
+    read: Callable[[slice | BoolArray], FloatArray]
+    scratch: str | PathLike[str] | None = None
+    at_once: int = 2**11
+
+    def __post_init__(self) -> None:
+        require_positive_int("at_once", self.at_once)
+
+    def __getitem__(self, some: slice | BoolArray) -> FloatArray:
+        """Return some rows; raise `InvalidParameter` where `read` returns others than asked for."""
+        rows, (count, width) = real_numbers("features", self.read(some)), self.shape
+        asked = len(range(count)[some]) if isinstance(some, slice) else np.count_nonzero(some)
+        if rows.shape != (asked, width):
+            raise InvalidParameter("features.shape", rows.shape, f"({asked}, {width})")
+        return rows
+
+
+def real_numbers(name: str, values: Any) -> FloatArray:
+    """Return an array of binary64, or raise `InvalidParameter` for what would lose a part of it."""
+    if np.ma.isMaskedArray(values):
+        raise InvalidParameter(
+            name, "a masked array", "without a mask: fill or drop what is masked"
+        )
+    if np.iscomplexobj(values):
+        raise InvalidParameter(name, "complex numbers", "real: pass both parts as columns")
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (ValueError, OverflowError):
+        # NumPy's own sentence shows the cell
+        raise InvalidParameter(name, "others", "numbers that a binary64 holds") from None

@@ -37,8 +37,8 @@ patience = 300.0
 
 [privacy]
 adjacency = "replace-one"
+epsilon = 1.0
 delta = 1e-5
-noise_multiplier = 20.0
 
 [solver]
 algorithm = "consensus-admm"
@@ -92,7 +92,7 @@ def write_files(folder: Path, names: list[str], rounds: int) -> None:
     write_app(folder / "app", folder / "run.toml")
 
 
-def begin(stack: ExitStack, folder: Path, log: str, *words: str) -> None:
+def begin(stack: ExitStack, folder: Path, log: str, *words: str) -> subprocess.Popen[bytes]:
     """Start one of Flower's programs; it is ended with the stack."""
     environment = {
         **os.environ,
@@ -104,6 +104,7 @@ def begin(stack: ExitStack, folder: Path, log: str, *words: str) -> None:
         process = subprocess.Popen(words, cwd=folder, env=environment, stdout=out, stderr=out)
     stack.callback(process.wait, 30)
     stack.callback(process.terminate)
+    return process
 
 
 def seconds(parties: int, rounds: int) -> float:
@@ -125,10 +126,10 @@ def seconds(parties: int, rounds: int) -> float:
             )  # fmt: skip
         time.sleep(8)
         start = time.perf_counter()
-        begin(stack, folder, "run.log", "flwr", "run", "app", "here", "--stream")
+        run = begin(stack, folder, "run.log", "flwr", "run", "app", "here", "--stream")
         while not (folder / "app" / "together" / "federation.json").exists():
-            if time.perf_counter() - start > LONGEST:
-                raise TimeoutError((folder / "run.log").read_text()[-2_000:])
+            if run.poll() is not None or time.perf_counter() - start > LONGEST:
+                raise RuntimeError((folder / "run.log").read_text()[-2_000:])
             time.sleep(0.1)
         return time.perf_counter() - start
 

@@ -1,6 +1,7 @@
 """What a release is: neighbouring relations, sensitive values, private data, events, curators."""
 
 from .adjacency import Adjacency
+from .cluster_records import ClusterRows
 from .collectives import Collectives
 from .curators import Curator, Message, PlanningCurator, SamplingCurator
 from .data_shape import DataShape
@@ -68,6 +69,7 @@ __all__ = [
     "BoundedColumn",
     "CategoryColumn",
     "ClassLabels",
+    "ClusterRows",
     "Collectives",
     "Context",
     "Curator",

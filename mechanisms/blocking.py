@@ -67,15 +67,16 @@ so many products BLAS does on one thread, which is faster here and gives the sam
 machine's number of threads."""
 
 
-def blocks(trials: int, shape: tuple[int, ...]) -> Iterator[tuple[slice, slice, slice]]:
+def blocks(trials: int, shape: tuple[int, ...], whole: int) -> Iterator[tuple[slice, slice, slice]]:
     """Yield blocks of parties, records and trials for rows of shape (P, n, d).
 
     Args:
         trials: B, the points at which all rows are evaluated.
         shape: (P, n, d).
+        whole: n, or of how many records these are a part: blocks are as long as those of the whole.
     """
     parties, records, width = shape
-    some = _rows_at_once(records, width)
+    some = rows_at_once(whole, width)
     pairs = max(1, _BLOCK_SCORES // some)
     at_once = _evenly(trials, pairs)
     several = max(1, min(pairs // at_once, 2 * _BLOCK_NUMBERS // (some * width)))
@@ -90,12 +91,12 @@ def blocks(trials: int, shape: tuple[int, ...]) -> Iterator[tuple[slice, slice, 
 
 def block_sums(records: int, width: int) -> int:
     """Return how many blocks' sums a sum over that many rows of `width` numbers is made of."""
-    some = _rows_at_once(records, width)
+    some = rows_at_once(records, width)
     whole, rest = divmod(records, some)
     return whole * len(records_at_once(some)) + len(records_at_once(rest))
 
 
-def _rows_at_once(records: int, width: int) -> int:
+def rows_at_once(records: int, width: int) -> int:
     """Return how many rows stay in the caches: all of them, where these are few."""
     return records if records * width <= 2 * _BLOCK_NUMBERS else max(1, _BLOCK_NUMBERS // width)
 

@@ -132,41 +132,12 @@ class DenseRecords:
     def sum_gradient(self, loss: Loss, w: FloatArray) -> FloatArray:
         if loss.outputs > 1:
             return combined(self, record_slopes(self, loss, w))
-        bound, width = loss.derivative_bound, w.shape[-1]
-        points = w.reshape(-1, *w.shape[-2:]).swapaxes(0, 1)
+        count, width = self.rows.shape[1:]
         found = np.zeros(w.shape)
-        count, into = self.rows.shape[1], found.reshape(-1, *w.shape[-2:]).swapaxes(0, 1)
+        into = found.reshape(-1, *w.shape[-2:]).swapaxes(0, 1)
         sums = BlockSum(into, count, block_sums(count, width))
-        by_margin: Callable[[FloatArray], FloatArray] | None = None
-        # rows times other labels could be longer than the bound on rows
-        if loss.label_domain == SIGNS:
-            # of a `MarginLoss`, whose isinstance takes as long as a block
-            by_margin = getattr(loss, "margin_derivative", None)
-        for parties, some, trials in blocks(points.shape[1], self.rows.shape):
-            rows, labels = self.rows[parties, some], self.labels[parties, some]
-            here = points[parties, trials]
-            # rows times labels, where that is less work than scores times labels
-            signed = by_margin if here.shape[1] >= width else None
-            if signed is not None:
-                rows = rows * labels[..., None]
-            scores = np.empty((*here.shape[:-1], rows.shape[1]))
-            parts = parts_of(scores.shape, width)
-            for part in parts:
-                if w.ndim == 2:
-                    scores[:, 0] = _one_by_one(rows, here[:, 0])
-                else:
-                    np.matmul(here[:, part], rows.swapaxes(1, 2), out=scores[:, part])
-            if signed is not None:
-                slopes = signed(scores)
-            else:
-                slopes = loss.derivative(scores, labels[:, None])
-            slopes = cut_to_bound(slopes, bound)
-            for part in parts:
-                # the last part may end past the block: not past its trials, into the next block
-                begin = trials.start + part.start
-                place = (parties, slice(begin, begin + slopes[:, part].shape[1]))
-                for few in records_at_once(rows.shape[1]):
-                    sums.add(slopes[:, part, few] @ rows[:, few], place)
+        for block, place in gradient_blocks(self.rows, self.labels, loss, w, whole=count):
+            sums.add(block, place)
         sums.close()
         return found
 
@@ -233,13 +204,60 @@ def dense_records(
 ) -> DenseRecords:
     """Return checked records in blocks, their rows cut to `row_bound`: one copy of them."""
 
-    def cut(some: slice | BoolArray) -> FloatArray:
-        part = features[some]
-        if not np.all(np.isfinite(part)):
-            raise InvalidParameter("features", "NaN or infinity", "with finite entries")
-        return project_to_ball(part, row_bound)
+    def read(some: slice | BoolArray) -> FloatArray:
+        return checked_rows(features[some], row_bound)
 
-    return _in_blocks(replace(features, read=cut), labels, party_of, counts, filler)
+    return _in_blocks(replace(features, read=read), labels, party_of, counts, filler)
+
+
+def checked_rows(rows: FloatArray, row_bound: float) -> FloatArray:
+    """Return rows cut to `row_bound`; raise `InvalidParameter` unless all entries are finite."""
+    if not np.all(np.isfinite(rows)):
+        raise InvalidParameter("features", "NaN or infinity", "with finite entries")
+    return project_to_ball(rows, row_bound)
+
+
+def gradient_blocks(
+    rows: FloatArray, labels: FloatArray, loss: Loss, w: FloatArray, *, whole: int
+) -> Iterator[tuple[FloatArray, tuple[slice, slice]]]:
+    """Yield sums of gradients over blocks of records, each with its place in the whole sum.
+
+    Args:
+        rows: of shape (P, n, d).
+        labels: of shape (P, n).
+        loss: of one output.
+        w: points of shape (..., P, d); places are parties and points, all leading axes as one.
+        whole: how many records a party has at most, of which these may be a part.
+    """
+    bound, width = loss.derivative_bound, w.shape[-1]
+    points = w.reshape(-1, *w.shape[-2:]).swapaxes(0, 1)
+    by_margin: Callable[[FloatArray], FloatArray] | None = None
+    # rows times other labels could be longer than the bound on rows
+    if loss.label_domain == SIGNS:
+        # of a `MarginLoss`, whose isinstance takes as long as a block
+        by_margin = getattr(loss, "margin_derivative", None)
+    for parties, some, trials in blocks(points.shape[1], rows.shape, whole):
+        block, own = rows[parties, some], labels[parties, some]
+        here = points[parties, trials]
+        # rows times labels, where that is less work than scores times labels
+        signed = by_margin if here.shape[1] >= width else None
+        if signed is not None:
+            block = block * own[..., None]
+        scores = np.empty((*here.shape[:-1], block.shape[1]))
+        parts = parts_of(scores.shape, width)
+        for part in parts:
+            if w.ndim == 2:
+                scores[:, 0] = _one_by_one(block, here[:, 0])
+            else:
+                np.matmul(here[:, part], block.swapaxes(1, 2), out=scores[:, part])
+        slopes = signed(scores) if signed is not None else loss.derivative(scores, own[:, None])
+        slopes = cut_to_bound(slopes, bound)
+        for part in parts:
+            # the last part may end past the block: not past its trials, into the next block
+            begin = trials.start + part.start
+            place = (parties, slice(begin, begin + slopes[:, part].shape[1]))
+            for few in records_at_once(block.shape[1]):
+                yield slopes[:, part, few] @ block[:, few], place
 
 
 _PIECE = 2**20

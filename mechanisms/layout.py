@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy  # whose submodules are loaded at their first use
 
+from .cluster_records import ClusterRecords, ClusterRows
 from .dense_records import dense_records
 from .errors import InvalidParameter
 from .labels import LabelDomain
@@ -20,7 +21,7 @@ _MOST_PADDING = 4
 
 
 def gather_records(
-    features: FloatArray | scipy.sparse.csr_array[Any] | RowBlocks,
+    features: FloatArray | scipy.sparse.csr_array[Any] | RowBlocks | ClusterRows,
     labels: FloatArray,
     row_bound: float,
     party_of: IntArray | None,
@@ -37,7 +38,8 @@ def gather_records(
     with `public_counts` only.
 
     Args:
-        features: dense or CSR array of shape (n, d), or blocks of rows; copied.
+        features: dense or CSR array of shape (n, d), or blocks of rows, copied; or rows of one
+            party on a cluster.
         labels: array of shape (n,); copied.
         row_bound: l2 bound; longer rows are scaled down.
         party_of: array of shape (n,) of indices below `parties`; None for a single party.
@@ -50,6 +52,8 @@ def gather_records(
     """
     if len(features.shape) != 2 or features.shape[0] == 0:
         raise InvalidParameter("features.shape", features.shape, "(n, d) with n >= 1")
+    if isinstance(features, ClusterRows):
+        return _on_cluster(features, labels, row_bound, parties, domain)
     scratch = features.scratch if isinstance(features, RowBlocks) else None
     # copies: a later change to the caller's arrays must not slip past the checks
     y = copied(real_numbers("labels", labels), scratch)
@@ -85,6 +89,20 @@ def gather_records(
         rows = scipy.sparse.csr_array(dense[:])
         return sparse_records(rows, y, row_bound, party, counts, domain.filler)
     return dense_records(dense, y, row_bound, party, counts, domain.filler)
+
+
+def _on_cluster(
+    features: ClusterRows, labels: FloatArray, row_bound: float, parties: int, domain: LabelDomain
+) -> Records:
+    """Return one party's records on a cluster; raise `InvalidParameter` for several parties."""
+    if parties != 1:
+        raise InvalidParameter("parties", parties, "1, whose cluster it is")
+    y = real_numbers("labels", labels).copy()
+    if y.shape != features.shape[:1]:
+        raise InvalidParameter("labels.shape", y.shape, f"({features.shape[0]},)")
+    domain.require(y)
+    # what it does not answer it refuses by name
+    return cast(Records, ClusterRecords(features, y, row_bound))
 
 
 def require_places(features: Any) -> None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .adjacency import Adjacency
+from .cluster_records import ClusterRows
 from .data_shape import DataShape
 from .errors import InvalidParameter
 from .layout import gather_records
@@ -40,7 +41,8 @@ class LocalDataset(PrivateDataset):
     Args:
         shape: the public facts about all parties' data.
         parties: whose records these are, a run of `shape.parties` in its order.
-        features: dense or sparse array of shape (n, d), or `RowBlocks`, one row a record.
+        features: dense or sparse array of shape (n, d), `RowBlocks` or `ClusterRows`, one row a
+            record.
         labels: array of shape (n,), each in the shape's label domain.
         party_of: array of shape (n,) of indices into `parties`; None for a single party.
 
@@ -58,7 +60,7 @@ class LocalDataset(PrivateDataset):
         self,
         shape: DataShape,
         parties: tuple[str, ...],
-        features: FloatArray | sparse.csr_array[Any] | RowBlocks,
+        features: FloatArray | sparse.csr_array[Any] | RowBlocks | ClusterRows,
         labels: FloatArray,
         *,
         party_of: IntArray | None = None,

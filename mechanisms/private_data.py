@@ -23,6 +23,7 @@ from . import rounding as rounded
 from .adjacency import Adjacency
 from .argmin import Bounds, Iteration, minimise, planned_iteration
 from .clipping import LENGTH_EXPONENT, cut_bound, cut_slopes, largest_entry
+from .cluster_records import ClusterRows
 from .data_shape import DataShape
 from .errors import InvalidParameter, named, require_magnitude, require_positive
 from .exact_choice import MOST_CANDIDATES
@@ -67,7 +68,8 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
     """Records of P parties; every function of them is a `Sensitive` of shape (..., P, d).
 
     Args:
-        features: dense or sparse array of shape (n, d), or `RowBlocks`, one row a record.
+        features: dense or sparse array of shape (n, d), `RowBlocks` or `ClusterRows`, one row a
+            record.
         labels: array of shape (n,), each in `label_domain`.
         adjacency: the neighbouring relation.
         row_bound: l2 bound, within 2^-900 and 2^900; longer rows are scaled down to it.
@@ -88,7 +90,7 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
 
     def __init__(
         self,
-        features: FloatArray | sparse.csr_array[Any] | RowBlocks,
+        features: FloatArray | sparse.csr_array[Any] | RowBlocks | ClusterRows,
         labels: FloatArray,
         *,
         adjacency: Adjacency | str,

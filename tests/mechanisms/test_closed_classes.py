@@ -35,6 +35,7 @@ from dpledger.mechanisms import (
     concatenate_disjoint,
 )
 from dpledger.mechanisms.centred import CentredRows
+from dpledger.mechanisms.cluster_records import ClusterRows
 from dpledger.mechanisms.inside import private_value
 from dpledger.mechanisms.labels import ClassLabels, SignLabels, WeightedLabels
 from dpledger.mechanisms.local_data import LocalDataset
@@ -69,6 +70,7 @@ from dpledger.solvers.losses import ClippedLogistic, Shifted
         WeightedLabels,
         BoundedColumn,
         CategoryColumn,
+        ClusterRows,
         RowBlocks,
         RandomisedResponse,
         LocalProblem,

@@ -1,0 +1,123 @@
+"""Laws of records on a cluster: sums of gradients to the same bits, and nothing else.
+
+Workers are threads of one process here.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpledger.audits.datasets import AuditDataset
+from dpledger.mechanisms import (
+    Adjacency,
+    ClusterRows,
+    EventList,
+    InvalidParameter,
+    PrivateDataset,
+    SamplingCurator,
+    SeededSampler,
+    blocking,
+)
+from dpledger.mechanisms.inside import private_value
+from dpledger.solvers import ConsensusDpAdmm, ConstantSteps, DpSgd, Logistic, OutputPerturbation
+
+lazy = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+
+COUNT, WIDTH = 20_000, 30
+RNG = np.random.default_rng(8)
+ROWS = RNG.normal(size=(COUNT, WIDTH)) / 4.0
+LABELS = RNG.choice([-1.0, 1.0], size=COUNT)
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as connected,
+    ):
+        yield connected
+
+
+def held(client: Any, kind: Any = AuditDataset, rows: Any = ROWS) -> Any:
+    features = rows if client is None else ClusterRows(lazy.from_array(rows, chunks=5_000), client)
+    return kind(features, LABELS, adjacency=Adjacency.REPLACE_ONE, row_bound=1.0)
+
+
+@pytest.mark.parametrize("scores", [2**17, 2**19])
+@pytest.mark.parametrize(
+    "query",
+    [
+        lambda data: data.mean_gradient(Logistic(), np.full(WIDTH, 0.3)),
+        lambda data: data.sum_gradient(Logistic(), np.full(WIDTH, -0.3)),
+        lambda data: data.sum_gradient(Logistic(), np.ones((50, 1, WIDTH))),
+        lambda data: data.second_moment(),
+    ],
+)
+def test_sums_of_gradients_are_those_of_the_records_in_memory(
+    client: Any, query: Any, scores: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # several blocks a partition; and one block, hence one partition, for all records
+    monkeypatch.setattr(blocking, "_BLOCK_NUMBERS", scores)
+    there, here = (private_value(query(held(each))) for each in (client, None))
+    np.testing.assert_array_equal(there, here)
+
+
+@pytest.mark.filterwarnings("ignore::dpledger.mechanisms.errors.RepeatableNoise")
+@pytest.mark.parametrize(
+    "solver",
+    [
+        ConsensusDpAdmm(3, 20.0, 4.0),
+        DpSgd(3, 20.0, ConstantSteps(0.5)),
+        OutputPerturbation(20.0, regularisation=0.5),
+    ],
+)
+def test_a_run_is_that_of_the_records_in_memory(solver: Any, client: Any) -> None:
+    models, events = [], []
+    for each in (client, None):
+        sink = EventList()
+        curator = SamplingCurator(sink, SeededSampler(3))
+        found = solver.solve(held(each, PrivateDataset), curator)
+        models.append(found.model)
+        events.append(sink.events)
+    np.testing.assert_array_equal(*models)
+    assert events[0] == events[1]
+
+
+def test_longer_rows_are_cut_and_others_refused(client: Any) -> None:
+    found, expected = (
+        private_value(held(each, rows=9.0 * ROWS).second_moment()) for each in (client, None)
+    )
+    np.testing.assert_array_equal(found, expected)
+    for bad in (np.where(ROWS > 1.0, np.nan, ROWS), ROWS * 1j):
+        with pytest.raises(InvalidParameter, match="features"):
+            held(client, rows=bad)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        lambda data: data.histogram([0.0]),
+        lambda data: data.sum_gradient(Logistic(), np.zeros(WIDTH), radius=0.1),
+        lambda data: data.wrong_predictions([np.ones(WIDTH)]),
+    ],
+)
+def test_what_is_no_sum_of_gradients_is_refused(client: Any, query: Any) -> None:
+    with pytest.raises(InvalidParameter, match="records='on a cluster' must be in memory, or on"):
+        query(held(client))
+
+
+def test_a_cluster_is_one_partys(client: Any) -> None:
+    with pytest.raises(InvalidParameter, match="parties=2 must be 1"):
+        PrivateDataset(
+            ClusterRows(lazy.from_array(ROWS), client),
+            LABELS,
+            adjacency="replace-one",
+            row_bound=1.0,
+            party_of=np.arange(COUNT) % 2,
+            parties=("a", "b"),
+        )

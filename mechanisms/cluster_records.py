@@ -65,7 +65,12 @@ class ClusterRecords:
         chunks = given.rows.rechunk((length, width)).to_delayed().ravel()
         self._parts = [
             self._client.submit(
-                _checked, self._client.compute(chunk), labels[k : k + length], row_bound, pure=False
+                _checked,
+                self._client.compute(chunk),
+                labels[k : k + length],
+                width,
+                row_bound,
+                pure=False,
             )
             for k, chunk in zip(range(0, count, length), chunks, strict=True)
         ]
@@ -110,9 +115,14 @@ class ClusterRecords:
         raise InvalidParameter("records", "on a cluster", need)
 
 
-def _checked(rows: Any, labels: FloatArray, row_bound: float) -> tuple[FloatArray, FloatArray]:
-    """Return a partition, on its worker."""
-    return checked_rows(real_numbers("features", rows), row_bound)[None], labels[None]
+def _checked(
+    given: Any, labels: FloatArray, width: int, row_bound: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return a partition, on its worker; raise `InvalidParameter` unless each label has a row."""
+    rows, due = real_numbers("features", given), (len(labels), width)
+    if rows.shape != due:
+        raise InvalidParameter("features.shape", rows.shape, f"{due}, as the array's chunks say")
+    return checked_rows(rows, row_bound)[None], labels[None]
 
 
 def _gradients(

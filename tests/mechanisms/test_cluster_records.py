@@ -98,6 +98,17 @@ def test_longer_rows_are_cut_and_others_refused(client: Any) -> None:
             held(client, rows=bad)
 
 
+def test_a_partition_of_another_shape_than_it_says_is_refused(client: Any) -> None:
+    # one row beside thousands of labels would count as often
+    rows = lazy.from_array(ROWS, chunks=(5_000, WIDTH))
+    for lie in (lambda part: part[:1], lambda part: part[:, :1], lambda part: part[:-1]):
+        short = rows.map_blocks(lie, dtype=np.float64, chunks=rows.chunks)
+        with pytest.raises(InvalidParameter, match=r"features.shape=.* as the array's chunks say"):
+            PrivateDataset(
+                ClusterRows(short, client), LABELS, adjacency="replace-one", row_bound=1.0
+            )
+
+
 @pytest.mark.parametrize(
     "query",
     [

@@ -6,7 +6,6 @@ become), evaluated in balls, plus the bounds of `quadrature` on discretisation a
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from math import ceil, inf, isqrt, sqrt
 from typing import NamedTuple
@@ -15,6 +14,7 @@ import numpy as np
 from flint import acb, acb_mat, arb, ctx
 from numpy.typing import NDArray
 
+from ..numbers import gauss_legendre
 from ..numbers.enclosure import ball_of
 from ..numbers.work import spend
 from .lattices import lattice_of
@@ -187,12 +187,6 @@ def steepness(first: arb, last: arb, alpha: arb, mu: arb, q: arb) -> tuple[arb, 
     return left, right
 
 
-@lru_cache(maxsize=64)
-def _roots(points: int, bits: int) -> list[tuple[arb, arb]]:
-    """Return the Gauss-Legendre rule on [-1, 1] as balls; `bits` is the precision that made it."""
-    return [arb.legendre_p_root(points, k, weight=True) for k in range(points)]
-
-
 def _on_panels(
     pair: Sampled, panels: tuple[Panel, ...], slope: arb, order: arb, lap: arb | None
 ) -> tuple[list[arb], list[arb], Callable[[arb], arb]]:
@@ -212,7 +206,7 @@ def _on_panels(
     for panel in panels:
         low, high, rho = arb(panel.low), arb(panel.high), arb(panel.ellipse)
         half, middle = (high - low) / 2, (high + low) / 2
-        for x, w in _roots(panel.points, ctx.prec):
+        for x, w in gauss_legendre.balls(panel.points, ctx.prec):
             s = middle + half * x
             density.append(half * w * _base_density(s, slope, lap))
             losses.append(slope * s)

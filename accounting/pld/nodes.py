@@ -9,8 +9,8 @@ from math import ceil, copysign, erf, exp, expm1, inf, log, log1p, pi, sqrt
 
 import numpy as np
 import numpy.typing as npt
-import scipy  # whose submodules are loaded at their first use
 
+from ..numbers import gauss_legendre
 from ..numbers.enclosure import precision
 from .lattices import lattice_of
 from .pairs import (
@@ -141,19 +141,10 @@ def _legendre(panels: tuple[Panel, ...]) -> tuple[Floats, Floats]:
     """
     parts = []
     for panel in panels:
-        x, w = _roots(panel.points)
+        x, w = gauss_legendre.doubles(panel.points)
         half = (panel.high - panel.low) / 2
         parts.append((panel.low + half * (1 + x), half * w))
     return np.concatenate([x for x, _ in parts]), np.concatenate([w for _, w in parts])
-
-
-@lru_cache(maxsize=256)
-def _roots(points: int) -> tuple[Floats, Floats]:
-    """Return the Gauss-Legendre rule on [-1, 1], kept: plans ask for few distinct numbers of
-    points.
-    """
-    x, w = scipy.special.roots_legendre(points)
-    return x, w
 
 
 def panels_of(pair: Sampled, demand: Demand) -> tuple[Panel, ...]:

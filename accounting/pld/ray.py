@@ -39,6 +39,7 @@ from math import exp, inf, isfinite, log, pi
 import numpy as np
 import numpy.typing as npt
 
+from ..numbers import gauss_legendre
 from ..numbers.work import spend
 from .contour import Sum
 from .nodes import EPS
@@ -53,7 +54,7 @@ from .ray_panels import (
     sum_of,
     sums_of,
 )
-from .ray_sums import NEGLIGIBLE, ExponentialSum, PairSum, Ulps, rule
+from .ray_sums import NEGLIGIBLE, ExponentialSum, PairSum, Ulps
 from .saddle import Counts
 
 Floats = npt.NDArray[np.float64]
@@ -124,7 +125,7 @@ class RayIntegral:
         """
         ends = stretch.ends
         middles, halves = (ends[1:] + ends[:-1]) / 2, stretch.unit * np.diff(stretch.places) / 2
-        x, w = rule(OUTER)
+        x, w = gauss_legendre.doubles(OUTER)
         z = middles[:, None] + halves[:, None] * x
         corners = corners_of(middles, halves)
         # log of the integrand without e^{-zε}, and a bound on its absolute error
@@ -270,7 +271,7 @@ def _sampled_values(
     kept = np.maximum(size[1:], size[:-1]) > NEGLIGIBLE
     found = np.empty(z.shape, np.complex128)
     middles, halves = (ends[1:] + ends[:-1]) / 2, np.diff(ends) / 2
-    x, _ = rule(OUTER)
+    x, _ = gauss_legendre.doubles(OUTER)
     widths = np.round(np.log2(np.abs(halves)), 6)
     for width in np.unique(widths):
         alike = np.nonzero(widths == width)[0]

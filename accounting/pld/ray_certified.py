@@ -10,7 +10,6 @@ whole covers them.
 
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from math import inf, isfinite, log
 
@@ -18,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from flint import acb, acb_mat, arb
 
+from ..numbers import gauss_legendre
 from ..numbers.enclosure import Enclosure, ball_of, precision
 from ..numbers.work import spend
 from .contour_certified import CertifiedContour, certified_end, power
@@ -36,16 +36,6 @@ Floats = npt.NDArray[np.float64]
 
 _BITS = 128
 """Bits of the balls: 38 decimal digits, of which ten may cancel in a sum of terms up to e^22 δ."""
-
-
-@lru_cache(maxsize=8)
-def _rule(points: int) -> list[tuple[arb, arb]]:
-    """Return nodes and weights of Gauss-Legendre, rising.
-
-    Roots of the Legendre polynomial as balls (Johansson, Mezzarobba 2018), each with its weight.
-    """
-    found = [arb.legendre_p_root(points, k, weight=True) for k in range(points)]
-    return sorted(found, key=lambda node: float(node[0]))
 
 
 def _exact(z: complex) -> acb:
@@ -92,7 +82,7 @@ def _terms(pair: Sampled, path: Path | Line, kept: list[int]) -> tuple[list[acb]
             losses.append(acb(0))
             continue
         ends, place = (path.ends, k) if k < along else (path.mirror, k - along)
-        x, w = _rule(INNER)[place % INNER]
+        x, w = gauss_legendre.balls(INNER, _BITS)[place % INNER]
         low, high = _exact(ends[place // INNER]), _exact(ends[place // INNER + 1])
         half = (high - low) / 2
         u = (high + low) / 2 + half * x
@@ -130,7 +120,7 @@ def _values(stretch: Stretch, masses: list[acb], losses: list[acb], sizes: Float
     middles, halves = _middles(stretch)
     lengths = np.diff(stretch.places)
     found: dict[int, list[acb]] = {}
-    nodes = [x for x, _ in _rule(OUTER)]
+    nodes = [x for x, _ in gauss_legendre.balls(OUTER, _BITS)]
     length = int(np.min(lengths))
     first = halves[int(np.argmin(lengths))]
     # a term's size is known to far better than a factor of e
@@ -216,7 +206,7 @@ def _nodes(stretch: Stretch) -> tuple[list[acb], list[acb]]:
     """Return the nodes z of a stretch and weight / (π z (z + 1))."""
     z, weighted = [], []
     for middle, half in zip(*_middles(stretch), strict=True):
-        for x, w in _rule(OUTER):
+        for x, w in gauss_legendre.balls(OUTER, _BITS):
             point = middle + half * x
             z.append(point)
             weighted.append(half * w / (arb.pi() * point * (point + 1)))

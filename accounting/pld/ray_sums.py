@@ -4,14 +4,13 @@ The derivation stands in `ray`; names and numbers of equations are those there.
 """
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from math import ceil, erf, exp, inf, log, pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import scipy  # whose submodules are loaded at their first use
 
+from ..numbers import gauss_legendre
 from .moments import log1p_complex
 from .pairs import GaussianShift, Order, Sampled
 
@@ -273,16 +272,9 @@ def panel_error(half: Floats, rho: float, points: int) -> Floats:
     )
 
 
-@lru_cache(maxsize=8)
-def rule(points: int) -> tuple[Floats, Floats]:
-    """Return the Gauss-Legendre rule on [-1, 1], kept."""
-    x, w = scipy.special.roots_legendre(points)
-    return x, w
-
-
 def placed(ends: Complexes) -> tuple[Complexes, Complexes]:
     """Return nodes and (complex) weights of panels."""
-    x, w = rule(INNER)
+    x, w = gauss_legendre.doubles(INNER)
     half = np.diff(ends) / 2
     nodes = (ends[1:] + ends[:-1])[:, None] / 2 + half[:, None] * x
     return nodes.ravel(), (half[:, None] * w).ravel()

@@ -21,7 +21,14 @@ from dpledger.mechanisms import (
     blocking,
 )
 from dpledger.mechanisms.inside import private_value
-from dpledger.solvers import ConsensusDpAdmm, ConstantSteps, DpSgd, Logistic, OutputPerturbation
+from dpledger.solvers import (
+    ConsensusDpAdmm,
+    ConstantSteps,
+    DpAdmm,
+    DpSgd,
+    Logistic,
+    OutputPerturbation,
+)
 
 lazy = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -72,6 +79,7 @@ def test_sums_of_gradients_are_those_of_the_records_in_memory(
     "solver",
     [
         ConsensusDpAdmm(3, 20.0, 4.0),
+        DpAdmm(3, 20.0, ConstantSteps(0.5)),
         DpSgd(3, 20.0, ConstantSteps(0.5)),
         OutputPerturbation(20.0, regularisation=0.5),
     ],

@@ -2,11 +2,12 @@
 
     python benchmarks/federation_flower.py [--parties 2 4] [--rounds 2 8]     (dpledger[flower])
 
-Parties have the records of `benchmarks/federation.py`, 10,000 of 100 dense features, in a CSV file
-each, and train by DP-ADMM linearised at the consensus; Flower's programs, all on this machine, ask
-for no certificates. Flower starts a process for every message, which reads its party's file anew. A
-round is the seconds of the longer run less those of the shorter, over the rounds between them;
-printed beside it is what both runs take besides: greeting, agreement, payment and certificate.
+Parties have as many records as in `benchmarks/federation.py`, 10,000 of 100 dense features, in a
+CSV file each, and train by DP-ADMM linearised at the consensus; Flower's programs, all on this
+machine, ask for no certificates. Flower starts a process for every message, which reads its party's
+file anew. A round is the seconds of the longer run less those of the shorter, over the rounds
+between them; printed beside it is what both runs take besides: greeting, agreement, payment and
+certificate.
 """
 
 import os

@@ -11,7 +11,7 @@ With --memory every process may use so many MB, pages of files included: what is
 then comes from the disk, unless the records fit (Linux, as root: control groups). Each case has a
 process of its own. Printed are seconds to make the handle and seconds of a round (the median of
 the times between one round and the next), with each the peak of memory that is not a file's, above
-what it was before; and what 10^8 records would take, in proportion to the largest run.
+what it was before; and what 10^8 records would take, in proportion.
 """
 
 import os

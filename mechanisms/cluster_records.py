@@ -74,8 +74,8 @@ class ClusterRecords:
             )
             for k, chunk in zip(range(0, count, length), chunks, strict=True)
         ]
-        for part in self._parts:
-            self._client.submit(len, part, pure=False).result()
+        # raises what a worker found wrong, before anything is asked
+        self._client.gather([self._client.submit(len, part, pure=False) for part in self._parts])
 
     @property
     def counts(self) -> IntArray:

@@ -280,7 +280,7 @@ def _in_blocks(
     padded = zeros(rows.shape[:2], scratch)
     padded[...] = filler
     places = places_of(party_of, counts)
-    slot = (party_of, places if scratch is None else copied(places, scratch))
+    slot = (party_of, places if scratch is None else copied(places, scratch, np.intp))
     for first in range(0, len(party_of), at_once):
         some = slice(first, first + at_once)
         here = (slot[0][some], slot[1][some])

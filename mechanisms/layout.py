@@ -52,8 +52,6 @@ def gather_records(
     """
     if len(features.shape) != 2 or features.shape[0] == 0:
         raise InvalidParameter("features.shape", features.shape, "(n, d) with n >= 1")
-    if isinstance(features, ClusterRows):
-        return _on_cluster(features, labels, row_bound, parties, domain)
     scratch = features.scratch if isinstance(features, RowBlocks) else None
     # copies: a later change to the caller's arrays must not slip past the checks
     y = copied(real_numbers("labels", labels), scratch)
@@ -66,9 +64,14 @@ def gather_records(
     if party.min() < 0 or party.max() >= parties:
         raise InvalidParameter("party_of", (party.min(), party.max()), f"in [0, {parties - 1}]")
     # narrow integers would wrap around in index arithmetic and in squared norms
-    party = copied(party.astype(np.intp, copy=False), scratch)
+    party = copied(party, scratch, np.intp)
     party.setflags(write=False)
     counts = np.bincount(party, minlength=parties)
+    if isinstance(features, ClusterRows):
+        if parties != 1:
+            raise InvalidParameter("parties", parties, "1, whose cluster it is")
+        # what it does not answer it refuses by name
+        return cast(Records, ClusterRecords(features, y, row_bound))
     if scipy.sparse.issparse(features):
         from .sparse_records import sparse_records
 
@@ -89,20 +92,6 @@ def gather_records(
         rows = scipy.sparse.csr_array(dense[:])
         return sparse_records(rows, y, row_bound, party, counts, domain.filler)
     return dense_records(dense, y, row_bound, party, counts, domain.filler)
-
-
-def _on_cluster(
-    features: ClusterRows, labels: FloatArray, row_bound: float, parties: int, domain: LabelDomain
-) -> Records:
-    """Return one party's records on a cluster; raise `InvalidParameter` for several parties."""
-    if parties != 1:
-        raise InvalidParameter("parties", parties, "1, whose cluster it is")
-    y = real_numbers("labels", labels).copy()
-    if y.shape != features.shape[:1]:
-        raise InvalidParameter("labels.shape", y.shape, f"({features.shape[0]},)")
-    domain.require(y)
-    # what it does not answer it refuses by name
-    return cast(Records, ClusterRecords(features, y, row_bound))
 
 
 def require_places(features: Any) -> None:

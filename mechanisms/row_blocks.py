@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from .errors import InvalidParameter, require_positive_int
 from .protocols import FloatArray
 from .refusals import Closed
+from .storage import Folder
 
 BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
 """A mask."""
@@ -40,7 +40,7 @@ class RowBlocks(Closed):
 
     shape: tuple[int, int]
     read: Callable[[slice | BoolArray], FloatArray]
-    scratch: str | PathLike[str] | None = None
+    scratch: Folder = None
     at_once: int = 2**11
 
     def __post_init__(self) -> None:

@@ -15,37 +15,29 @@ from __future__ import annotations
 
 import os
 import tempfile
-from typing import IO, Any, TypeVar
+from math import prod
+from typing import IO, Any
 
 import numpy as np
 
 from .errors import InvalidParameter
-from .protocols import FloatArray
+
+Array = np.ndarray[Any, Any]
+"""Of whatever numbers."""
+
+Folder = str | os.PathLike[str] | None
+"""Where files are made; None for memory."""
 
 _PIECE = 2**23
 """Bytes that are written at once where no system call reserves space."""
 
-_Array = TypeVar("_Array", bound=np.ndarray[Any, Any])
 
-
-def zeros(shape: tuple[int, ...], folder: str | os.PathLike[str] | None) -> FloatArray:
+def zeros(shape: tuple[int, ...], folder: Folder, dtype: Any = np.float64) -> Array:
     """Return an array of zeros: in memory, or on a file of its own in `folder`.
 
     Raises `InvalidParameter` where the folder is none, or has no room for it.
     """
-    found: FloatArray = _zeros(shape, np.dtype(np.float64), folder)
-    return found
-
-
-def copied(array: _Array, folder: str | os.PathLike[str] | None) -> _Array:
-    """Return a copy of an array, in memory or on a file of its own in `folder`; as `zeros`."""
-    found: _Array = _zeros(array.shape, array.dtype, folder)
-    found[...] = array
-    return found
-
-
-def _zeros(shape: tuple[int, ...], dtype: Any, folder: str | os.PathLike[str] | None) -> Any:
-    size = dtype.itemsize * int(np.prod(shape, dtype=object))
+    size = np.dtype(dtype).itemsize * prod(shape)
     if folder is None or not size:
         return np.zeros(shape, dtype)
     try:
@@ -56,6 +48,13 @@ def _zeros(shape: tuple[int, ...], dtype: Any, folder: str | os.PathLike[str] | 
         # the size would tell how many records there are
         need = f"a folder with room for the records (the system says: {error.strerror})"
         raise InvalidParameter("scratch", os.fspath(folder), need) from None
+
+
+def copied(array: Array, folder: Folder, dtype: Any = np.float64) -> Array:
+    """Return a copy of an array as numbers of `dtype`, where and as `zeros` makes it."""
+    found = zeros(array.shape, folder, dtype)
+    found[...] = array
+    return found
 
 
 def _reserve(file: IO[bytes], size: int) -> None:

@@ -170,12 +170,11 @@ def delta_enclosure(counts: Counts, epsilon: float) -> Enclosure:
         placement = place_contour(
             counts, (target,), grade=grade, digits=_DIGITS + 4, limits=_LIMITS
         )
-        if placement is None:
-            return Enclosure(arb(0), delta_ceiling(counts, epsilon))
-        about = float(deltas_upper(counts, np.array([epsilon]), np.zeros(1)).values[0])
-        near = ContourTarget(epsilon, log(about) if about > 0 else by_moments)
-        with suppress(TooLong):
-            return CertifiedContour.of(counts, placement, near).delta(epsilon)
+        if placement is not None:
+            about = float(deltas_upper(counts, np.array([epsilon]), np.zeros(1)).values[0])
+            near = ContourTarget(epsilon, log(about) if about > 0 else by_moments)
+            with suppress(TooLong):
+                return CertifiedContour.of(counts, placement, near).delta(epsilon)
         return Enclosure(arb(0), delta_ceiling(counts, epsilon))
 
 

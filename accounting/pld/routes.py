@@ -580,15 +580,15 @@ def _in_parts(found: Enclosure, counts: Counts, delta: float, known: arb) -> Enc
     cheapest = min(counts, key=cost)
     alone = {cheapest: counts[cheapest]}
     rest = {pair: n for pair, n in counts.items() if pair != cheapest}
-    below = _found(_IMPATIENT, rest, delta, known)
+    below = _found(_FOR_PARTS, rest, delta, known)
     found = intersection(found, Enclosure(below.lower.min(found.upper).lower(), found.upper))
     # what is left of δ costs no less than all of it
     if found.relative_width <= _WIDE or found.upper <= below.upper * (1 + _WIDE):
         return found
     share = free.get(cheapest, delta * _SPARED)
     parts = (
-        _found(_IMPATIENT, rest, nextafter(delta - share, 0.0), known),
-        _found(_IMPATIENT, alone, share, known),
+        _found(_FOR_PARTS, rest, nextafter(delta - share, 0.0), known),
+        _found(_FOR_PARTS, alone, share, known),
     )
     upper = (parts[0].upper + parts[1].upper).upper()
     return intersection(found, Enclosure(found.lower.min(upper).lower(), upper))
@@ -683,9 +683,9 @@ class _Pessimistic:
             return Enclosure.from_ball(self._grid.delta(arb(epsilon)))
 
 
-_QUICK = (_Free(), _Gaussian(), _OneEvent(), _Revealed(), _ClosedForm(), _FewSteps())
-_IMPATIENT: tuple[Route, ...] = (*_QUICK, _Contour(last_resort=False))
+_BEFORE_CONTOURS = (_Free(), _Gaussian(), _OneEvent(), _Revealed(), _ClosedForm(), _FewSteps())
+_FOR_PARTS: tuple[Route, ...] = (*_BEFORE_CONTOURS, _Contour(last_resort=False))
 """The table for parts of a composition, of which several are asked for."""
 
-ROUTES: tuple[Route, ...] = (*_QUICK, _Contour(last_resort=True))
+ROUTES: tuple[Route, ...] = (*_BEFORE_CONTOURS, _Contour(last_resort=True))
 """The table: what is asked first is exact and costs least; each row's class says when and why."""

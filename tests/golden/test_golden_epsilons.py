@@ -2,8 +2,8 @@
 
 An entry is `exact` where its enclosure comes from ball arithmetic alone. For sampled mechanisms by
 privacy profile, NumPy and SciPy choose where the contour of a certified integral runs, so the last
-bits of the (valid) enclosure follow the machine's vector instructions. Of fast answers, sums in
-doubles, up to eight digits cancel, so that these follow it from their eleventh digit on.
+bits of the (valid) enclosure follow the machine's vector instructions, as those of fast answers do.
+Two of these are of a tiny delta, of whose sums in doubles digits cancel: they follow it further up.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from .compositions import found, inputs
 
 ENTRIES = inputs()
 LAST_BITS = 1e-12
-CANCELLED = 1e-9
+CANCELLED = {"fast poisson, delta 1e-300": 1e-9, "fast poisson delta at epsilon 5.0": 1e-11}
 
 
 def test_there_are_two_hundred_of_every_kind() -> None:
@@ -31,6 +31,6 @@ def test_a_composition_costs_what_it_cost(name: str) -> None:
         assert cost == entry["cost"]
     else:
         before = [float.fromhex(end) for end in entry["cost"]]
-        rel = CANCELLED if entry["grade"] == "fast" else LAST_BITS
+        rel = CANCELLED.get(name, LAST_BITS)
         # absolute 0: a delta of 1e-300 is compared as closely as any
         assert [float.fromhex(end) for end in cost] == pytest.approx(before, rel=rel, abs=0.0)

@@ -13,11 +13,8 @@ from dpledger.audits.datasets import AuditDataset
 from dpledger.mechanisms import (
     Adjacency,
     ClusterRows,
-    EventList,
     InvalidParameter,
     PrivateDataset,
-    SamplingCurator,
-    SeededSampler,
     blocking,
 )
 from dpledger.mechanisms.inside import private_value
@@ -29,6 +26,8 @@ from dpledger.solvers import (
     Logistic,
     OutputPerturbation,
 )
+
+from .same_runs import require_same_run
 
 lazy = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -85,15 +84,7 @@ def test_sums_of_gradients_are_those_of_the_records_in_memory(
     ],
 )
 def test_a_run_is_that_of_the_records_in_memory(solver: Any, client: Any) -> None:
-    models, events = [], []
-    for each in (client, None):
-        sink = EventList()
-        curator = SamplingCurator(sink, SeededSampler(3))
-        found = solver.solve(held(each, PrivateDataset), curator)
-        models.append(found.model)
-        events.append(sink.events)
-    np.testing.assert_array_equal(*models)
-    assert events[0] == events[1]
+    require_same_run(solver, held(client, PrivateDataset), held(None, PrivateDataset))
 
 
 def test_longer_rows_are_cut_and_others_refused(client: Any) -> None:

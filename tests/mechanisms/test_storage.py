@@ -21,18 +21,17 @@ import pytest
 from dpledger.audits.datasets import AuditDataset
 from dpledger.mechanisms import (
     Adjacency,
-    EventList,
     FixedBatch,
     InvalidParameter,
     PrivateDataset,
     RowBlocks,
-    SamplingCurator,
-    SeededSampler,
     storage,
 )
 from dpledger.mechanisms.inside import private_value
 from dpledger.mechanisms.sensitive import Sensitive
 from dpledger.solvers import ConsensusDpAdmm, ConstantSteps, DpSgd, Logistic
+
+from .same_runs import require_same_run
 
 COUNT, WIDTH = 30_000, 40
 RNG = np.random.default_rng(5)
@@ -80,16 +79,7 @@ def test_a_value_is_that_of_the_records_in_memory(
     ],
 )
 def test_a_run_is_that_of_the_records_in_memory(solver: Any, tmp_path: Path) -> None:
-    models, events = [], []
-    for folder in (tmp_path, None):
-        sink = EventList()
-        found = solver.solve(
-            held(folder, kind=PrivateDataset), SamplingCurator(sink, SeededSampler(3))
-        )
-        models.append(found.model)
-        events.append(sink.events)
-    np.testing.assert_array_equal(*models)
-    assert events[0] == events[1]
+    require_same_run(solver, held(tmp_path, kind=PrivateDataset), held(None, kind=PrivateDataset))
 
 
 def test_rows_are_asked_for_so_many_at_once() -> None:

@@ -6,7 +6,7 @@
 From Coq Require Import Reals List.
 From Dpledger Require
   Schedules Conversion Sensitivity Nonnegative Rounding Finite Domination Lattice GaussianIntegral
-  Gaussian Pure PureRenyi DiscreteLaplace
+  Gaussian Pure PureRenyi DiscreteLaplace GaussianWeights DiscreteGaussian
   GaussianDelta
   GaussianConvolution Descent GaussianComposition PoissonSampling Events GaussianSeries Enclosure
   Losses Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
@@ -228,6 +228,14 @@ Definition pure_theorems := (
 Print pure_theorems.
 Print Assumptions pure_theorems.
 
+Definition discrete_gaussian_theorems := (
+  @GaussianWeights.gaussian_kernel_positive,
+  @GaussianWeights.weights_largest,
+  @DiscreteGaussian.discrete_gaussian_rdp,
+  @DiscreteGaussian.vector_discrete_gaussian_zcdp).
+Print discrete_gaussian_theorems.
+Print Assumptions discrete_gaussian_theorems.
+
 Definition checker_theorems := (
   @Operations.computes_sound,
   @Operations.block_sound,
@@ -248,6 +256,7 @@ Definition checker_theorems := (
   @Example.laplace_satisfied,
   @Example.total_in_l1,
   @Example.discrete_satisfied,
+  @Example.discrete_gaussian_satisfied,
   @Example.response_satisfied,
   @Example.response_attained).
 Print checker_theorems.
@@ -262,6 +271,7 @@ Definition end_to_end_theorems := (
   @EndToEnd.sampled_dp,
   @EndToEnd.laplace_run_pure,
   @EndToEnd.discrete_run_pure,
+  @EndToEnd.discrete_gaussian_run_dp,
   @EndToEnd.response_run_pure).
 Print end_to_end_theorems.
 Print Assumptions end_to_end_theorems.

@@ -2,13 +2,13 @@
     say: definitions only. [check_sound] (Soundness.v) is about these and nothing else.
 
     Mechanisms, events and nodes are those of the project's certificates (version 1), as far as
-    Gaussian noise and the rules of zCDP and GDP go, and Laplace noise (discrete, too), randomised
-    response and the rules of pure DP. Everything is numbered from 1. *)
+    Gaussian noise (discrete, too) and the rules of zCDP and GDP go, and Laplace noise (discrete,
+    too), randomised response and the rules of pure DP. Everything is numbered from 1. *)
 
 From Coq Require Import Reals List QArith Qreals FMapPositive Permutation.
 From Coquelicot Require Import Coquelicot.
-From Dpledger Require Import Sums Finite Gaussian Pure DiscreteLaplace Sensitivity Rounding Descent Domination
-  GaussianComposition PoissonSampling Events.
+From Dpledger Require Import Sums Finite Gaussian Pure DiscreteLaplace DiscreteGaussian Sensitivity
+  Rounding Descent Domination GaussianComposition PoissonSampling Events.
 Import ListNotations.
 
 (** ** Documents *)
@@ -81,6 +81,7 @@ Inductive mechanism :=
       (noise_std : Q)
   | LaplaceStep (moved : relation) (squared : Q) (by_rules : derivation) (scale : Q)
   | DiscreteLaplaceStep (moved : relation) (squared : Q) (by_rules : derivation) (scale : Q)
+  | DiscreteGaussianStep (moved : relation) (squared : Q) (by_rules : derivation) (noise_std : Q)
   | ResponseStep (truth : Q) (answers : positive)
   | Repeated (inner times : positive).
 
@@ -105,6 +106,7 @@ Inductive rule :=
   | GaussianZcdp (mechanism : positive)
   | LaplaceZcdp (mechanism : positive)
   | DiscreteLaplaceZcdp (mechanism : positive)
+  | DiscreteGaussianZcdp (mechanism : positive)
   | LaplacePure (mechanism : positive) (epsilon : Q)
   | DiscreteLaplacePure (mechanism : positive) (epsilon : Q)
   | RandomisedResponsePure (mechanism : positive) (epsilon : Q)
@@ -373,6 +375,7 @@ Inductive randomness :=
   | Normal (std : R)
   | Laplace (scale : R)
   | DiscreteLaplace (scale : R)
+  | DiscreteGaussian (std : R)
   | Response (truth : R) (answers : nat).
 
 (** After each history: which mechanism comes next, whose records it reads, whose records it samples
@@ -421,6 +424,8 @@ Definition next_law (data : nat -> list X) (h : history) : message -> R :=
   | Laplace scale => of_numbers (laplace_vector (value r h) scale data)
   | DiscreteLaplace scale =>
       of_numbers (geometric_vector (fun x i => Int_part (value r h x i)) scale data)
+  | DiscreteGaussian std =>
+      of_numbers (discrete_gaussian_vector (fun x i => Int_part (value r h x i)) std data)
   | Response truth answers => of_answers (response Nat.eqb truth answers (answer r h data))
   end.
 
@@ -468,6 +473,9 @@ Context {X : Type} (null : X) (r : execution X) (h : history).
 Definition leaves_unread {V} (f : (nat -> list X) -> V) : Prop :=
   forall j data part, reads r h j = false -> f (with_part data j part) = f data.
 
+(** The values that noise is added to are whole numbers. *)
+Definition whole_values : Prop := forall data i, exists n : Z, value r h data i = IZR n.
+
 (** Which Gaussian step a round is. A step that samples does so for every party whose records it
     reads. *)
 Definition is_step (m : option mechanism) (moved : relation) (squared : Q) (d : derivation)
@@ -477,22 +485,28 @@ Definition is_step (m : option mechanism) (moved : relation) (squared : Q) (d : 
      sampling_rate r h = Q2R rate /\ NoDup (sampled_parties r h) /\
      forall j, In j (sampled_parties r h) <-> reads r h j = true).
 
+(** Discrete noise is added to whole numbers. *)
+Definition is_discrete_step (m : option mechanism) (moved : relation) (squared : Q)
+  (d : derivation) (std : Q) : Prop :=
+  m = Some (DiscreteGaussianStep moved squared d std) /\
+  noise r h = DiscreteGaussian (Q2R std) /\ whole_values.
+
 (** The value is derived as the list says, as a function of each party's records that it reads. *)
 Definition gaussian_round (m : option mechanism) : Prop :=
   exists moved squared d std,
-  is_step m moved squared d std /\ noise r h = Normal (Q2R std) /\
+  (is_step m moved squared d std /\ noise r h = Normal (Q2R std) \/
+   is_discrete_step m moved squared d std) /\
   (forall j data, reads r h j = true ->
      derives null moved d (euclidean (dimension r h))
        (fun part => value r h (with_part data j part))) /\
   leaves_unread (value r h).
 
-(** Which Laplace step a round is. Discrete noise is added to whole numbers. *)
+(** Which Laplace step a round is. *)
 Definition is_laplace_step (m : option mechanism) (moved : relation) (squared : Q)
   (d : derivation) (scale : Q) : Prop :=
   (m = Some (LaplaceStep moved squared d scale) /\ noise r h = Laplace (Q2R scale)) \/
   (m = Some (DiscreteLaplaceStep moved squared d scale) /\
-     noise r h = DiscreteLaplace (Q2R scale) /\
-     forall data i, exists n : Z, value r h data i = IZR n).
+     noise r h = DiscreteLaplace (Q2R scale) /\ whole_values).
 
 (** So is the total of its coordinates with any signs: the largest is the l1 norm. *)
 Definition laplace_round (m : option mechanism) : Prop :=

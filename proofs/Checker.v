@@ -234,7 +234,7 @@ Fixpoint sums (d : derivation) : bool :=
 (** A step under [r] whose sensitivity follows; repetitions of such a step. *)
 Definition mechanism_ok (r : relation) (table : PositiveMap.t mechanism) (m : mechanism) : bool :=
   match m with
-  | GaussianStep moved squared d std =>
+  | GaussianStep moved squared d std | DiscreteGaussianStep moved squared d std =>
       relation_eqb moved r && positive_number std &&
       match derived r d with Some s => Qeq_bool s squared | None => false end
   | SampledStep rate moved squared d std =>
@@ -335,6 +335,12 @@ Definition gaussian_ratio (m : mechanism) : option Q :=
   | _ => None
   end.
 
+Definition discrete_gaussian_ratio (m : mechanism) : option Q :=
+  match m with
+  | DiscreteGaussianStep _ squared _ std => Some (squared / (std * std))
+  | _ => None
+  end.
+
 Definition laplace_ratio (m : mechanism) : option Q :=
   match m with
   | LaplaceStep _ squared _ scale => Some (squared / (scale * scale))
@@ -348,13 +354,14 @@ Definition discrete_laplace_ratio (m : mechanism) : option Q :=
   end.
 
 (** Steps whose costs in a notion bound what they do: Gaussian ones on all records in GDP and zCDP,
-    Laplace noise in zCDP and pure DP, responses in pure DP. Approximate DP is of a part's own
-    steps. *)
+    discrete Gaussian ones in zCDP, Laplace noise in zCDP and pure DP, responses in pure DP.
+    Approximate DP is of a part's own steps. *)
 Definition pays_in (kind : notion) (m : mechanism) : bool :=
   match kind, m with
   | Gdp _, (GaussianStep _ _ _ _ | Repeated _ _) => true
   | Zcdp _, (GaussianStep _ _ _ _ | Repeated _ _) => true
   | Zcdp _, (LaplaceStep _ _ _ _ | DiscreteLaplaceStep _ _ _ _) => true
+  | Zcdp _, DiscreteGaussianStep _ _ _ _ => true
   | PureDp _, (LaplaceStep _ _ _ _ | DiscreteLaplaceStep _ _ _ _) => true
   | PureDp _, (ResponseStep _ _ | Repeated _ _) => true
   | Rdp _ _, _ | ApproxDp _ _, _ => true
@@ -637,6 +644,7 @@ Definition follows (rule : rule) (premises : list judgement) : option judgement 
   | GaussianZcdp m, [] => leaf gaussian_ratio m (fun c => Zcdp (c / 2))
   | LaplaceZcdp m, [] => leaf laplace_ratio m (fun c => Zcdp (c / 2))
   | DiscreteLaplaceZcdp m, [] => leaf discrete_laplace_ratio m (fun c => Zcdp (c / 2))
+  | DiscreteGaussianZcdp m, [] => leaf discrete_gaussian_ratio m (fun c => Zcdp (c / 2))
   | LaplacePure m eps, [] => pure_leaf m (laplace_suffices eps) eps
   | DiscreteLaplacePure m eps, [] => pure_leaf m (discrete_laplace_suffices eps) eps
   | RandomisedResponsePure m eps, [] => pure_leaf m (response_suffices eps) eps
@@ -702,7 +710,8 @@ End Nodes.
 Definition relation_of (c : certificate) : relation :=
   match mechanisms c with
   | GaussianStep moved _ _ _ :: _ | SampledStep _ moved _ _ _ :: _
-  | LaplaceStep moved _ _ _ :: _ | DiscreteLaplaceStep moved _ _ _ :: _ => moved
+  | LaplaceStep moved _ _ _ :: _ | DiscreteLaplaceStep moved _ _ _ :: _
+  | DiscreteGaussianStep moved _ _ _ :: _ => moved
   | _ => ReplaceOne
   end.
 

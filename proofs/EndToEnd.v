@@ -115,6 +115,17 @@ Proof.
   - apply discrete_satisfied, Hg.
 Qed.
 
+(** Discrete Gaussian noise, through zCDP. *)
+Theorem discrete_gaussian_run_dp (grid : list R) :
+  ascending m_infty grid ->
+  dp (one_part add_remove_one) (all_transcripts (discrete_gaussian_run grid))
+    (run_law (discrete_gaussian_run grid)) (Q2R (2169 # 1000)) (Q2R (1 # 100000)).
+Proof.
+  intros Hg; apply (check_dp discrete_gaussian_example AddRemoveOne) with (null := 0).
+  - vm_compute; reflexivity.
+  - apply discrete_gaussian_satisfied, Hg.
+Qed.
+
 Theorem response_run_pure :
   pure (one_part replace_one) (all_transcripts response_run) (run_law response_run)
     (Q2R (10987 # 10000)).

@@ -57,7 +57,7 @@ Proof.
   intros Hg Once Hm; split; [intros h before; exact Hg|intros h; exact Hm|].
   intros j h I; exists [].
   apply transcripts_length in I; destruct h as [|o [|o' h]]; try discriminate.
-  destruct m as [| | | | |i n]; [| | | | |destruct (Once i n eq_refl)];
+  destruct m as [| | | | | |i n]; [| | | | | |destruct (Once i n eq_refl)];
     simpl; unfold allowed, concerns; simpl; destruct j as [|[|j]]; simpl; reflexivity.
 Qed.
 
@@ -70,7 +70,7 @@ Proof.
   intros Hg Hm Hd; apply one_message_satisfies; [exact Hg| |left].
   - destruct Hm as [[E _]|(rate' & E & _)]; injection E as ->; discriminate.
   - exists moved, squared, d, 1%Q.
-    split; [exact Hm|split; [cbn; f_equal; symmetry; apply Q2R_number|split]].
+    split; [left; split; [exact Hm|cbn; f_equal; symmetry; apply Q2R_number]|split].
     + intros j data R; apply Nat.eqb_eq in R; subst j; exact Hd.
     + apply reads_party_1.
 Qed.
@@ -348,18 +348,51 @@ Definition discrete_example : certificate := Certificate
 Definition discrete_run : list R -> execution R :=
   one_message (DiscreteLaplace 2) [] 0 (vsum is_positive).
 
+(** What counts is a whole number. *)
+Lemma counts_whole law grid :
+  whole_values (one_message law [] 0 (vsum is_positive) grid) [].
+Proof.
+  intros data i; cbn [value one_message].
+  induction (data 1%nat) as [|x l [n E]]; [exists 0%Z; reflexivity|].
+  exists ((if Rle_dec x 0 then 0 else 1) + n)%Z; rewrite plus_IZR, <- E.
+  simpl; unfold is_positive; destruct (Rle_dec x 0); reflexivity.
+Qed.
+
 Theorem discrete_satisfied grid :
   ascending m_infty grid -> satisfies 0 discrete_example (discrete_run grid).
 Proof.
   intros Hg; apply one_message_satisfies; [exact Hg|discriminate|right; left].
   exists AddRemoveOne, 1%Q, (Leaf HistogramL1 1), 2%Q; split; [right; split; [reflexivity|split]|split].
   - cbn; f_equal; symmetry; apply Q2R_number.
-  - intros data i; cbn [value discrete_run one_message].
-    induction (data 1%nat) as [|x l [n E]]; [exists 0%Z; reflexivity|].
-    exists ((if Rle_dec x 0 then 0 else 1) + n)%Z; rewrite plus_IZR, <- E.
-    simpl; unfold is_positive; destruct (Rle_dec x 0); reflexivity.
+  - apply counts_whole.
   - intros j data signs R Hs; apply Nat.eqb_eq in R; subst j; apply counts_derive, Hs.
   - apply (reads_party_1 (DiscreteLaplace 2) [] 0 (vsum is_positive) grid _ (vsum is_positive)).
+Qed.
+
+(** The same count with discrete Gaussian noise. *)
+Definition discrete_gaussian_example : certificate := Certificate
+  [DiscreteGaussianStep AddRemoveOne 1 (Leaf HistogramL1 1) 2]
+  [Event 1 [1%positive] 1]
+  [Node (DiscreteGaussianZcdp 1) [] (Claim AddRemoveOne 1 (Zcdp (1 # 8)));
+   Node EventsRule [1%positive] (Claim AddRemoveOne 1 (Zcdp (1 # 8)));
+   Node (ZcdpRdp 10) [2%positive] (Claim AddRemoveOne 1 (Rdp 10 (10 # 8)));
+   Node (RdpApproxDp (1 # 100000) (2169 # 1000)) [3%positive]
+     (Claim AddRemoveOne 1 (ApproxDp (1 # 100000) (2169 # 1000)))].
+
+Definition discrete_gaussian_run : list R -> execution R :=
+  one_message (DiscreteGaussian 2) [] 0 (vsum is_positive).
+
+Theorem discrete_gaussian_satisfied grid :
+  ascending m_infty grid -> satisfies 0 discrete_gaussian_example (discrete_gaussian_run grid).
+Proof.
+  intros Hg; apply one_message_satisfies; [exact Hg|discriminate|left].
+  exists AddRemoveOne, 1%Q, (Leaf HistogramL1 1), 2%Q; split; [right; split; [reflexivity|split]|split].
+  - cbn; f_equal; symmetry; apply Q2R_number.
+  - apply counts_whole.
+  - intros j data R; apply Nat.eqb_eq in R; subst j.
+    apply (derives_histogram 0 AddRemoveOne 1 (euclidean 1) is_positive); intros x.
+    apply norm_le; [lra|]; unfold is_positive; simpl; destruct (Rle_dec x 0); lra.
+  - apply (reads_party_1 (DiscreteGaussian 2) [] 0 (vsum is_positive) grid _ (vsum is_positive)).
 Qed.
 
 (** Whether the first record is positive, told truly three times in four. *)

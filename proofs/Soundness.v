@@ -3,8 +3,8 @@
 From Coq Require Import Reals List Bool Lia Lra Psatz QArith Qreals Qround PArith ZArith FMapPositive
   Permutation FunctionalExtensionality.
 From Coquelicot Require Import Coquelicot.
-From Dpledger Require Import Sums Conversion Finite Gaussian Pure PureRenyi DiscreteLaplace GaussianDelta
-  Sensitivity Descent
+From Dpledger Require Import Sums Conversion Finite Gaussian Pure PureRenyi DiscreteLaplace
+  DiscreteGaussian GaussianDelta Sensitivity Descent
   Domination GaussianComposition PoissonSampling Events Enclosure Losses LossLists LossEnclosures
   LossComposition FixedPoint SampledLoss PureLoss Certificate Checker Operations Derivations.
 Import ListNotations.
@@ -89,10 +89,12 @@ Notation r0 := (relation_of c).
 
 Hypothesis mechanisms_ok : forallb (mechanism_ok r0 table) (mechanisms c) = true.
 
-(** mu^2 of a Gaussian step, epsilon of a Laplace step and of a response. *)
+(** mu^2 of a Gaussian step, epsilon of a Laplace step and of a response; (sensitivity / noise)^2 of
+    a discrete Gaussian step. *)
 Definition cost (i : positive) : R :=
   match mechanism_at c i with
-  | Some (GaussianStep _ squared _ std) => Q2R squared / (Q2R std * Q2R std)
+  | Some (GaussianStep _ squared _ std | DiscreteGaussianStep _ squared _ std) =>
+      Q2R squared / (Q2R std * Q2R std)
   | Some (LaplaceStep _ squared _ scale) => sqrt (Q2R squared) / Q2R scale
   | Some (DiscreteLaplaceStep _ squared _ scale) => Q2R (whole_root squared) / Q2R scale
   | Some (ResponseStep truth answers) => Rabs (ln (Q2R (odds truth answers)))
@@ -115,10 +117,13 @@ Lemma relation_eqb_eq r s : relation_eqb r s = true -> r = s.
 Proof. destruct r, s; simpl; congruence. Qed.
 
 Lemma gaussian_found i moved squared d std :
-  mechanism_at c i = Some (GaussianStep moved squared d std) ->
+  mechanism_at c i = Some (GaussianStep moved squared d std) \/
+  mechanism_at c i = Some (DiscreteGaussianStep moved squared d std) ->
   moved = r0 /\ 0 < Q2R std /\ exists s, derived r0 d = Some s /\ Q2R s = Q2R squared.
 Proof.
-  intros H; apply mechanism_found in H; cbn in H; rewrite !andb_true_iff in H.
+  intros H; assert (Ok : mechanism_ok r0 table (GaussianStep moved squared d std) = true)
+    by (destruct H as [H|H]; apply mechanism_found in H; exact H).
+  clear H; rename Ok into H; cbn in H; rewrite !andb_true_iff in H.
   destruct H as [[Hr Hs] Hd]; apply relation_eqb_eq in Hr; apply positive_number_R in Hs.
   destruct (derived r0 d) as [s|]; [|discriminate]; apply Q2R_equal in Hd; eauto.
 Qed.
@@ -368,18 +373,26 @@ Definition sampled_round (h : history) (s std : R) : Prop :=
   sampling_rate r h = Q2R rate /\ 0 < Q2R rate <= 1 /\ r0 = AddRemoveOne /\
   NoDup (sampled_parties r h) /\ forall j, In j (sampled_parties r h) <-> reads r h j = true.
 
-(** Everything about a Gaussian round that is used ... *)
+(** Everything about a round with normal noise that is used ... *)
 Definition normal_round (h : history) (s std : R) : Prop :=
   noise r h = Normal std /\ 0 < std /\ 0 <= s /\ (plain_round h s std \/ sampled_round h s std) /\
   (forall j, reads r h j = true ->
      sensitivity (V := euclidean (dimension r h)) (differ_at adj j) (value r h) (sqrt s)) /\
   (forall j x y, reads r h j = false -> same_but j x y -> value r h x = value r h y).
 
+(** ... about one with discrete Gaussian noise ... *)
+Definition discrete_round (h : history) : Prop :=
+  (exists moved squared d std,
+     mechanism_at c (mechanism_of h) = Some (DiscreteGaussianStep moved squared d std)) /\
+  (forall x, distribution (next_messages r h) (next_law r x h)) /\
+  (forall j x y, reads r h j = false -> same_but j x y -> next_law r x h = next_law r y h) /\
+  (forall j, reads r h j = true ->
+     zcdp (differ_at adj j) (next_messages r h) (fun x => next_law r x h) (rho (mechanism_of h))).
+
 (** ... and about one in pure DP. *)
 Definition pure_round (h : history) : Prop :=
   (exists m, mechanism_at c (mechanism_of h) = Some m /\
-     pays_in (Gdp 0) m = false /\ forall rate moved squared d std,
-     m <> SampledStep rate moved squared d std) /\
+     pays_in (PureDp 0) m = true /\ pays_in (Gdp 0) m = false) /\
   (forall x, distribution (next_messages r h) (next_law r x h)) /\
   (forall j x y, reads r h j = false -> same_but j x y -> next_law r x h = next_law r y h) /\
   (forall j, reads r h j = true ->
@@ -401,22 +414,67 @@ Proof.
   rewrite with_own_part, <- Ey in S; exact S.
 Qed.
 
-Lemma gaussian_is_normal h :
-  gaussian_round null r h (mechanism_at c (mechanism_of h)) -> exists s std, normal_round h s std.
+Lemma int_part_whole n : Int_part (IZR n) = n.
 Proof.
-  intros (moved & squared & d & std & F & N & Read & Unread).
+  destruct (base_Int_part (IZR n)) as [A B]; apply le_IZR in A.
+  assert (H : IZR n < IZR (Int_part (IZR n)) + 1) by lra.
+  rewrite <- plus_IZR in H; apply lt_IZR in H; lia.
+Qed.
+
+Lemma discrete_is_zcdp h moved squared d std :
+  is_discrete_step r h (mechanism_at c (mechanism_of h)) moved squared d std ->
+  0 < Q2R std -> 0 <= Q2R squared -> leaves_unread r h (value r h) ->
+  (forall j, reads r h j = true ->
+     sensitivity (V := euclidean (dimension r h)) (differ_at adj j) (value r h)
+       (sqrt (Q2R squared))) ->
+  discrete_round h.
+Proof.
+  intros (F & N & Whole) Hs Sq Unread Sens.
+  set (q := fun x i => Int_part (value r h x i)).
+  assert (Eq : (fun x i => IZR (q x i)) = value r h).
+  { extensionality x; extensionality i; unfold q; destruct (Whole x i) as [n E].
+    rewrite E, int_part_whole; reflexivity. }
+  unfold discrete_round, next_messages, next_law; rewrite N; split; [|split; [|split]].
+  - eauto.
+  - intros x; apply numbers_distribution, discrete_gaussian_vector_distribution; [exact Hs|].
+    apply (grids_ascend null c r run_satisfies h).
+  - intros j x y R Dxy; unfold discrete_gaussian_vector.
+    rewrite (unread_same_but h _ j x y Unread R Dxy); reflexivity.
+  - intros j R alpha Ha x y Dxy; apply numbers_rdp.
+    replace (rho (mechanism_of h)) with
+      (sqrt (Q2R squared) * sqrt (Q2R squared) / (2 * (Q2R std * Q2R std)))
+      by (unfold rho, cost; rewrite F, sqrt_sqrt by exact Sq; field; lra).
+    apply (vector_discrete_gaussian_zcdp (differ_at adj j) q (Q2R std) (sqrt (Q2R squared))
+             (dimension r h) (cuts r h)); [exact Hs| | |exact Ha|exact Dxy].
+    + apply (grids_ascend null c r run_satisfies h).
+    + rewrite Eq; apply Sens, R.
+Qed.
+
+Lemma gaussian_is_normal h :
+  gaussian_round null r h (mechanism_at c (mechanism_of h)) ->
+  (exists s std, normal_round h s std) \/ discrete_round h.
+Proof.
+  intros (moved & squared & d & std & F & Read & Unread).
   assert (Found : moved = r0 /\ 0 < Q2R std /\ exists s, derived r0 d = Some s /\ Q2R s = Q2R squared).
-  { destruct F as [[F _]|(rate & F & _)]; [exact (gaussian_found _ _ _ _ _ F)|].
-    destruct (sampled_found _ _ _ _ _ _ F) as (E & _ & _ & Hs & D); auto. }
+  { destruct F as [[[[F _]|(rate & F & _)] _]|(F & _)].
+    - exact (gaussian_found _ _ _ _ _ (or_introl F)).
+    - destruct (sampled_found _ _ _ _ _ _ F) as (E & _ & _ & Hs & D); auto.
+    - exact (gaussian_found _ _ _ _ _ (or_intror F)). }
   destruct Found as (-> & Hs & s & D & E).
-  exists (Q2R squared), (Q2R std); split; [exact N|split; [exact Hs|split; [|split; [|split]]]].
-  - rewrite <- E; exact (derived_nonneg r0 d s D).
+  assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
+  assert (Sens : forall j, reads r h j = true ->
+            sensitivity (V := euclidean (dimension r h)) (differ_at adj j) (value r h)
+              (sqrt (Q2R squared))).
+  { intros j R; apply (part_sensitivity (euclidean (dimension r h)) h j squared d s);
+      try assumption; intros data; apply Read, R. }
+  destruct F as [[F N]|F];
+    [left|right; apply (discrete_is_zcdp h r0 squared d std); assumption].
+  exists (Q2R squared), (Q2R std);
+    split; [exact N|split; [exact Hs|split; [exact Sq|split; [|split; [exact Sens|]]]]].
   - destruct F as [[F Z]|(rate & F & Er & U & I)]; [left|right].
     + split; [eauto|split; [exact Z|]]; unfold cost; rewrite F; reflexivity.
     + destruct (sampled_found _ _ _ _ _ _ F) as (_ & Ea & Hr & _).
       exists rate, r0, squared, d, std; repeat split; try assumption; try apply Hr; apply I.
-  - intros j R; apply (part_sensitivity (euclidean (dimension r h)) h j squared d s);
-      try assumption; intros data; apply Read, R.
   - intros j x y R Dxy; apply (unread_same_but h _ j); assumption.
 Qed.
 
@@ -487,17 +545,10 @@ Proof.
   rewrite <- Q2R_integer; apply Qle_Rle, Qfloor_le.
 Qed.
 
-Lemma int_part_whole n : Int_part (IZR n) = n.
-Proof.
-  destruct (base_Int_part (IZR n)) as [A B]; apply le_IZR in A.
-  assert (H : IZR n < IZR (Int_part (IZR n)) + 1) by lra.
-  rewrite <- plus_IZR in H; apply lt_IZR in H; lia.
-Qed.
-
 Lemma discrete_is_pure h moved squared d b :
   mechanism_at c (mechanism_of h) = Some (DiscreteLaplaceStep moved squared d b) ->
   noise r h = DiscreteLaplace (Q2R b) ->
-  (forall data i, exists n : Z, value r h data i = IZR n) -> 0 < Q2R b -> 0 <= Q2R squared ->
+  whole_values r h -> 0 < Q2R b -> 0 <= Q2R squared ->
   leaves_unread r h (value r h) ->
   (forall j x y, reads r h j = true -> differ_at adj j x y ->
      total (seq 0 (dimension r h)) (fun i => Rabs (value r h x i - value r h y i))
@@ -510,7 +561,7 @@ Proof.
   { intros x; apply geometric_vector_distribution; [exact B|].
     apply (grids_ascend null c r run_satisfies h). }
   unfold pure_round, next_messages, next_law; rewrite N; split; [|split; [|split]].
-  - eexists; split; [exact F|split; [reflexivity|discriminate]].
+  - eexists; split; [exact F|split; reflexivity].
   - intros x; apply numbers_distribution, L.
   - intros j x y R Dxy; unfold geometric_vector.
     rewrite (unread_same_but h _ j x y Unread R Dxy); reflexivity.
@@ -548,7 +599,7 @@ Proof.
   { intros x; apply laplace_vector_distribution; [exact B|].
     apply (grids_ascend null c r run_satisfies h). }
   unfold pure_round, next_messages, next_law; rewrite N; split; [|split; [|split]].
-  - eexists; split; [exact F|split; [reflexivity|discriminate]].
+  - eexists; split; [exact F|split; reflexivity].
   - intros x; apply numbers_distribution, L.
   - intros j x y R Dxy; unfold laplace_vector; rewrite (unread_same_but h _ j x y Unread R Dxy).
     reflexivity.
@@ -566,7 +617,7 @@ Proof.
   intros (truth & answers & F & N & Within & Unread).
   destruct (response_found _ _ _ F) as (P & K & E & Pos).
   unfold pure_round, next_messages, next_law; rewrite N; split; [|split; [|split]].
-  - eexists; split; [exact F|split; [reflexivity|discriminate]].
+  - eexists; split; [exact F|split; reflexivity].
   - intros x; pose proof (Within x).
     apply answers_distribution, response_distribution; [lra|exact K|lia].
   - intros j x y R Dxy; rewrite (unread_same_but h _ j x y Unread R Dxy); reflexivity.
@@ -583,19 +634,20 @@ Proof.
       eapply Rle_trans; [|apply exp_le, Down]; rewrite exp_Ropp, exp_ln by exact Pos; lra.
 Qed.
 
-Lemma round h : (exists s std, normal_round h s std) \/ pure_round h.
+Lemma round h : (exists s std, normal_round h s std) \/ discrete_round h \/ pure_round h.
 Proof.
   destruct (rounds_are_steps null c r run_satisfies h) as [G|[L|S]].
-  - left; apply gaussian_is_normal, G.
-  - right; apply laplace_is_pure, L.
-  - right; apply response_is_pure, S.
+  - destruct (gaussian_is_normal h G); auto.
+  - right; right; apply laplace_is_pure, L.
+  - right; right; apply response_is_pure, S.
 Qed.
 
 Lemma cost_nonneg i : 0 <= cost i.
 Proof.
-  unfold cost; destruct (mechanism_at c i) as [[moved squared d std| |moved squared d b|moved squared d b| |]|]
+  unfold cost; destruct (mechanism_at c i) as
+    [[moved squared d std| |moved squared d b|moved squared d b|moved squared d std| |]|]
     eqn:F; try lra.
-  - destruct (gaussian_found _ _ _ _ _ F) as (_ & Hs & s & D & E).
+  - destruct (gaussian_found _ _ _ _ _ (or_introl F)) as (_ & Hs & s & D & E).
     rewrite <- E; apply Rmult_le_pos; [exact (derived_nonneg r0 d s D)|].
     left; apply Rinv_0_lt_compat; nra.
   - destruct (laplace_found _ _ _ _ _ (or_introl F)) as (_ & B & _).
@@ -603,6 +655,9 @@ Proof.
   - destruct (laplace_found _ _ _ _ _ (or_intror F)) as (_ & B & _).
     apply Rmult_le_pos; [|apply Rlt_le, Rinv_0_lt_compat, B].
     unfold whole_root; rewrite Q2R_integer; apply IZR_le, Z.sqrt_nonneg.
+  - destruct (gaussian_found _ _ _ _ _ (or_intror F)) as (_ & Hs & s & D & E).
+    rewrite <- E; apply Rmult_le_pos; [exact (derived_nonneg r0 d s D)|].
+    left; apply Rinv_0_lt_compat; nra.
   - apply Rabs_pos.
 Qed.
 
@@ -626,7 +681,7 @@ Proof. intros (N & _); unfold next_messages, next_law; rewrite N; auto. Qed.
 
 Lemma laws x h : distribution (next_messages r h) (next_law r x h).
 Proof.
-  destruct (round h) as [(s & std & Round)|(_ & L & _)]; [|apply L].
+  destruct (round h) as [(s & std & Round)|[(_ & L & _)|(_ & L & _)]]; [|apply L|apply L].
   destruct (normal_messages h s std Round) as [-> ->]; apply numbers_distribution.
   pose proof (fun data => noisy_laws h s std data Round) as Laws.
   destruct Round as (_ & _ & _ & [(_ & -> & _)|S] & _); [apply Laws|].
@@ -638,8 +693,9 @@ Lemma unread_same h j x y :
   reads r h j = false -> same_but j x y ->
   forall m, In m (next_messages r h) -> next_law r x h m = next_law r y h m.
 Proof.
-  intros R Dxy m _; destruct (round h) as [(s & std & Round)|(_ & _ & Same & _)];
-    [|rewrite (Same j x y R Dxy); reflexivity].
+  intros R Dxy m _;
+    destruct (round h) as [(s & std & Round)|[(_ & _ & Same & _)|(_ & _ & Same & _)]];
+    [|rewrite (Same j x y R Dxy); reflexivity|rewrite (Same j x y R Dxy); reflexivity].
   destruct (normal_messages h s std Round) as [_ Law]; rewrite !Law.
   destruct Round as (_ & _ & _ & Kind & _ & Same); destruct m as [v|]; [cbn [of_numbers]|reflexivity].
   assert (E : forall u v, same_but j u v -> forall a,
@@ -740,7 +796,7 @@ Lemma pure_round_zcdp h j x y alpha :
   rdp_pair (next_messages r h) (next_law r x h) (next_law r y h) alpha
     (rho (mechanism_of h) * alpha).
 Proof.
-  intros ((m' & F' & No & _) & L & _ & P) (m & F & Pays) Ha R Dxy.
+  intros ((m' & F' & In & No) & L & _ & P) (m & F & Pays) Ha R Dxy.
   rewrite F in F'; injection F' as <-.
   replace (rho (mechanism_of h)) with (cost (mechanism_of h) * cost (mechanism_of h) / 2)
     by (unfold rho; rewrite F; destruct m; try discriminate; reflexivity).
@@ -758,10 +814,12 @@ Proof.
                          (fun h => cost (mechanism_of h)) (rounds r)).
   - intros h; apply cost_nonneg.
   - intros h j x y R Dxy.
-    destruct (round h) as [(s & std & Round)|((m & F & No & _) & _)].
+    destruct (round h) as
+      [(s & std & Round)|[((moved & squared & d & std & F) & _)|((m & F & _ & No) & _)]].
     + assert (Kind := Round); destruct Kind as (_ & _ & _ & [P|S] & _);
         [apply (round_gdp h s std j); assumption|].
       destruct S as (rate & moved & squared & d & std' & F & _); discriminate (pays _ _ _ All F).
+    + discriminate (pays _ _ _ All F).
     + rewrite (pays _ m h All F) in No; discriminate.
   - apply spent_within; [apply cost_nonneg|exact H].
 Qed.
@@ -773,10 +831,11 @@ Theorem run_zcdp (most : R) :
 Proof.
   intros All H; apply (events_zcdp adj (next_messages r) (next_law r) laws (reads r) unread most
                          (fun h => rho (mechanism_of h)) (rounds r)).
-  - intros h j x y alpha Ha R Dxy; destruct (round h) as [(s & std & Round)|Pure].
+  - intros h j x y alpha Ha R Dxy; destruct (round h) as [(s & std & Round)|[Discrete|Pure]].
     + assert (Kind := Round); destruct Kind as (_ & _ & _ & [P|S] & _);
         [apply (gaussian_round_zcdp h s std j); assumption|].
       destruct S as (rate & moved & squared & d & std' & F & _); discriminate (pays _ _ _ All F).
+    + destruct Discrete as (_ & _ & _ & Z); apply (Z j R alpha Ha x y Dxy).
     + apply (pure_round_zcdp h j); try assumption; destruct Pure as ((m & F & _) & _).
       exists m; split; [exact F|exact (pays _ m h All F)].
   - apply spent_within; [apply rho_nonneg|exact H].
@@ -790,8 +849,9 @@ Theorem run_pure (most : R) :
 Proof.
   intros All H; apply (events_pure adj (next_messages r) (next_law r) laws (reads r) unread most
                          (fun h => cost (mechanism_of h)) (rounds r)).
-  - intros h j R; destruct (round h) as [(s & std & Round)|(_ & _ & _ & P)];
-      [exfalso|apply P, R].
+  - intros h j R; destruct (round h) as
+      [(s & std & Round)|[((moved & squared & d & std & F) & _)|(_ & _ & _ & P)]];
+      [exfalso|discriminate (pays _ _ _ All F)|apply P, R].
     destruct Round as (_ & _ & _ & [((moved & squared & d & std' & F) & _)|S] & _).
     + discriminate (pays _ _ _ All F).
     + destruct S as (rate & moved & squared & d & std' & F & _); discriminate (pays _ _ _ All F).
@@ -876,7 +936,9 @@ Lemma round_loss with_first h j x y L :
   below_profile (next_messages r h) (next_law r x h) (next_law r y h) (profile L).
 Proof.
   intros R Dxy O (_ & _ & Bound); apply Bound; [apply laws|apply laws|]; unfold apart.
-  destruct (round h) as [(s & std0 & Round)|((m & F & Pays & Not) & _ & _ & Pure)].
+  destruct (round h) as [(s & std0 & Round)|
+    [((moved & squared & d & std & F) & _)|((m & F & In & Not) & _ & _ & Pure)]].
+  2:{ rewrite F; exact I. }
   2:{ pose proof (differ_at_sym j x y Dxy) as Dyx.
       assert (Odds : below_profile (next_messages r h) (next_law r x h) (next_law r y h)
                      (shared_profile (exp (cost (mechanism_of h))) (Q2R 1))).
@@ -884,12 +946,12 @@ Proof.
         apply Rle_trans with (odds_profile (exp (cost (mechanism_of h))) a b); [|lra].
         apply odds_dominate; [apply laws|apply laws| |exact Ha|exact Hb].
         intros m' I; split; [apply (Pure j R x y Dxy m' I)|apply (Pure j R y x Dyx m' I)]. }
-      rewrite F; destruct m as [| | | |truth answers|]; try discriminate Pays;
-        try (exfalso; apply (Not _ _ _ _ _ eq_refl)); try exact Odds.
+      rewrite F; destruct m as [| | | | |truth answers|]; try discriminate In;
+        try discriminate Not; try exact Odds.
       apply response_below; [|exact F].
       destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|G]]; rewrite F in G;
         [exfalso|exfalso|exact G].
-      - destruct G as (? & ? & ? & ? & [[G _]|(? & G & _)] & _); discriminate G.
+      - destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); discriminate G.
       - destruct G as (? & ? & ? & ? & [[G _]|[G _]] & _); discriminate G. }
   destruct (normal_messages h s std0 Round) as [Messages Law].
   pose proof (fun data => noisy_laws h s std0 data Round) as Laws.
@@ -1038,13 +1100,20 @@ Proof.
 Qed.
 
 Lemma gaussian_leaf m a step :
-  mechanism_at c m = Some step -> gaussian_ratio step = Some a ->
+  mechanism_at c m = Some step ->
+  gaussian_ratio step = Some a \/ discrete_gaussian_ratio step = Some a ->
   steps_of c m = [m] /\ cost m = Q2R a /\ rho m = Q2R a / 2.
 Proof.
-  destruct step as [moved squared d std| | | | |]; try discriminate; intros F H; injection H as <-.
-  destruct (gaussian_found _ _ _ _ _ F) as (_ & Hs & _).
-  split; [apply (alone m _ F); discriminate|]; unfold rho, cost; rewrite F.
-  rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra); split; reflexivity.
+  intros F H; assert (Kind : exists moved squared d std, a = (squared / (std * std))%Q /\
+    (step = GaussianStep moved squared d std \/ step = DiscreteGaussianStep moved squared d std)).
+  { destruct step as [moved squared d std| | | |moved squared d std| |], H as [H|H];
+      try discriminate; injection H as <-; exists moved, squared, d, std; auto. }
+  destruct Kind as (moved & squared & d & std & -> & K).
+  destruct (gaussian_found m moved squared d std) as (_ & Hs & _);
+    [destruct K as [<-|<-]; auto|].
+  split; [apply (alone m _ F); destruct K as [->| ->]; discriminate|].
+  unfold rho, cost; rewrite F, Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra).
+  destruct K as [->| ->]; split; reflexivity.
 Qed.
 
 Lemma laplace_leaf m a step :
@@ -1054,7 +1123,7 @@ Lemma laplace_leaf m a step :
 Proof.
   intros F H; assert (Kind : exists moved squared d b, a = (squared / (b * b))%Q /\
     (step = LaplaceStep moved squared d b \/ step = DiscreteLaplaceStep moved squared d b)).
-  { destruct step as [| |moved squared d b|moved squared d b| |], H as [H|H]; try discriminate;
+  { destruct step as [| |moved squared d b|moved squared d b| | |], H as [H|H]; try discriminate;
       injection H as <-; exists moved, squared, d, b; auto. }
   destruct Kind as (moved & squared & d & b & -> & K).
   assert (Listed : mechanism_at c m = Some (LaplaceStep moved squared d b) \/
@@ -1098,7 +1167,7 @@ Lemma laplace_cost m eps step :
   laplace_suffices eps step = true -> mechanism_at c m = Some step ->
   steps_of c m = [m] /\ cost m <= Q2R eps.
 Proof.
-  destruct step as [| |moved squared d b| | |]; try discriminate; simpl; intros G F.
+  destruct step as [| |moved squared d b| | | |]; try discriminate; simpl; intros G F.
   split; [unfold steps_of; rewrite F; reflexivity|].
   destruct (laplace_found _ _ _ _ _ (or_introl F)) as (_ & B & _ & s & D & E).
   apply andb_true_iff in G as [G0 G]; apply nonnegative_R in G0; apply Qle_bool_R in G.
@@ -1112,7 +1181,7 @@ Lemma discrete_laplace_cost m eps step :
   discrete_laplace_suffices eps step = true -> mechanism_at c m = Some step ->
   steps_of c m = [m] /\ cost m <= Q2R eps.
 Proof.
-  destruct step as [| | |moved squared d b| |]; try discriminate; simpl; intros G F.
+  destruct step as [| | |moved squared d b| | |]; try discriminate; simpl; intros G F.
   split; [unfold steps_of; rewrite F; reflexivity|].
   destruct (laplace_found _ _ _ _ _ (or_intror F)) as (_ & B & _).
   apply Qle_bool_R in G; rewrite Q2R_div in G by exact B.
@@ -1123,7 +1192,7 @@ Lemma response_cost m eps step :
   response_suffices eps step = true -> mechanism_at c m = Some step ->
   steps_of c m = [m] /\ cost m <= Q2R eps.
 Proof.
-  destruct step as [| | | |truth answers|]; try discriminate; simpl; intros G F.
+  destruct step as [| | | | |truth answers|]; try discriminate; simpl; intros G F.
   split; [unfold steps_of; rewrite F; reflexivity|].
   destruct (response_found _ _ _ F) as (_ & _ & _ & Pos).
   apply andb_true_iff in G as [G G']; apply at_most_exp_sound in G, G'.
@@ -1175,7 +1244,7 @@ Lemma repeated_valid m premises j :
   (forall j, In j premises -> valid j) -> repeated table r0 m premises = Some j -> valid j.
 Proof.
   intros V; unfold repeated; fold (mechanism_at c m).
-  destruct (mechanism_at c m) as [[| | | | |inner n]|] eqn:F; try discriminate.
+  destruct (mechanism_at c m) as [[| | | | | |inner n]|] eqn:F; try discriminate.
   destruct premises as [|[[|[i k] [|]] s|] [|]]; try discriminate; intros H.
   apply guard_some in H as [G <-]; rewrite !andb_true_iff, !Pos.eqb_eq in G.
   destruct G as [[-> ->] S]; specialize (V _ (or_introl eq_refl)).
@@ -1471,7 +1540,7 @@ Proof.
   unfold unrolled; cbn [flat_map fst snd]; rewrite app_nil_r.
   assert (One : forall k, concat (repeat [m] k) = repeat m k)
     by (induction k; simpl; congruence).
-  unfold steps_of; destruct (mechanism_at c m) as [[| | | | |inner' n']|]; try discriminate;
+  unfold steps_of; destruct (mechanism_at c m) as [[| | | | | |inner' n']|]; try discriminate;
     injection H as <- <-; rewrite ?Pos.mul_1_r; try apply One.
   rewrite Pos2Nat.inj_mul; generalize (Pos.to_nat often) as k.
   induction k as [|k IH]; simpl; [reflexivity|]; rewrite IH, <- repeat_app; reflexivity.
@@ -1487,7 +1556,7 @@ Lemma ratio_above_sound w bits i m e :
   ratio_above p m = Some e -> exp (cost i) <= IZR e / unit_of p.
 Proof.
   intros Hw Hb F p H; pose proof guard_nonneg as Hg; assert (Hp : (0 <= p)%Z) by (unfold p; lia).
-  destruct m as [| | |moved squared d scale|truth answers|]; try discriminate;
+  destruct m as [| | |moved squared d scale| |truth answers|]; try discriminate;
     unfold cost; rewrite F; cbn [ratio_above] in H.
   - destruct (laplace_found _ _ _ _ _ (or_intror F)) as (_ & B & _).
     destruct (exp_of_rational p _) as [[l u]|] eqn:E; [|discriminate]; injection H as <-.
@@ -1511,7 +1580,7 @@ Proof.
               (shared_profile (exp (cost i)) (Q2R (share_of m)))).
   { intros m _ S a b Ha Hb; rewrite excess_diag by exact One.
     apply shared_profile_diag; try assumption; apply one_at_most_exp. }
-  unfold apart; destruct (mechanism_at c i) as [[|rate moved squared d std| | |truth answers|]|] eqn:F;
+  unfold apart; destruct (mechanism_at c i) as [[|rate moved squared d std| | | |truth answers|]|] eqn:F;
     try exact I; try (apply Odds; [reflexivity|cbn [share_of]; rewrite Q2R_number; lra]).
   2:{ apply Odds; [reflexivity|]; rewrite (share_of_response _ _ _ F).
       destruct (response_found _ _ _ F) as (P & K & _).
@@ -1558,7 +1627,7 @@ Proof.
       injection E' as <- <-; unfold k; destruct with_first;
         apply (odds_loss_sound w bits e (share_of m) step o p q (exp (cost i)) l1 Hw Hb Hstep O Le Dp
                  (proj1 Dq) W). }
-    destruct m as [|rate moved squared d std| | | |]; try (intros W; exact (Odds W E));
+    destruct m as [|rate moved squared d std| | | | |]; try (intros W; exact (Odds W E));
       cbn [losses_of ratio_above] in E; try discriminate; clear Odds.
     destruct (positive_number squared) eqn:Gq; [|discriminate]; apply positive_number_R in Gq.
     destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hr & Hs & _).
@@ -1631,13 +1700,13 @@ Theorem follows_valid rule premises j :
   valid j.
 Proof.
   intros V H;
-    destruct rule as [m|m|m|m|m eps|m eps|m eps|counts|m| |a| |size| |order|delta|delta eps|delta eps
+    destruct rule as [m|m|m|m|m|m eps|m eps|m eps|counts|m| |a| |size| |order|delta|delta eps|delta eps
                      |m often step doublings dense digits cut delta eps]; cbn [follows] in H.
   - destruct premises; [|discriminate]; apply leaf_valid with (kind := Gdp 0) (3 := H); [reflexivity|].
-    intros step a F E; destruct (gaussian_leaf m a step F E) as (One & W & _).
+    intros step a F E; destruct (gaussian_leaf m a step F (or_introl E)) as (One & W & _).
     split; [exact One|cbn [within cost_of_notion]; rewrite (weight_one _ _ One); lra].
   - destruct premises; [|discriminate]; apply leaf_valid with (kind := Zcdp 0) (3 := H); [reflexivity|].
-    intros step a F E; destruct (gaussian_leaf m a step F E) as (One & _ & W).
+    intros step a F E; destruct (gaussian_leaf m a step F (or_introl E)) as (One & _ & W).
     split; [exact One|apply zcdp_of_half; [reflexivity|rewrite (weight_one _ _ One); lra]].
   - destruct premises; [|discriminate]; apply leaf_valid with (kind := Zcdp 0) (3 := H); [reflexivity|].
     intros step a F E; destruct (laplace_leaf m a step F (or_introl E)) as (One & W).
@@ -1645,6 +1714,9 @@ Proof.
   - destruct premises; [|discriminate]; apply leaf_valid with (kind := Zcdp 0) (3 := H); [reflexivity|].
     intros step a F E; destruct (laplace_leaf m a step F (or_intror E)) as (One & W).
     split; [exact One|apply zcdp_of_half; [reflexivity|rewrite (weight_one _ _ One); exact W]].
+  - destruct premises; [|discriminate]; apply leaf_valid with (kind := Zcdp 0) (3 := H); [reflexivity|].
+    intros step a F E; destruct (gaussian_leaf m a step F (or_intror E)) as (One & _ & W).
+    split; [exact One|apply zcdp_of_half; [reflexivity|rewrite (weight_one _ _ One); lra]].
   - destruct premises; [|discriminate]; apply pure_leaf_valid with (2 := H); intros step.
     apply laplace_cost.
   - destruct premises; [|discriminate]; apply pure_leaf_valid with (2 := H); intros step.

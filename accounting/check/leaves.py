@@ -71,6 +71,7 @@ def _discrete_gaussian_zcdp(run: Run, place: Any) -> Priv:
     Priv(f + N_Z(0, σ²), Zcdp(Δ²/(2σ²)))
 
     Source: Canonne, Kamath, Steinke 2020, Theorem 14.
+    Check: vector_discrete_gaussian_zcdp.
     """
     return _noisy(run, place, "discrete-gaussian", "l2", "zcdp")
 

@@ -1,10 +1,10 @@
 """A certificate as a term of Coq, and the theorem about its run that Coq's kernel checks.
 
-`proofs/Checker.v` checks certificates of Gaussian runs, of Laplace noise in zCDP and pure DP, and
-of discrete Laplace noise and randomised response, inside Coq; `check_sound` (Soundness.v) proves
-that what it accepts holds of every run that satisfies the event list. The file written here states
-the certificate, has the kernel evaluate the checker on it, and ends in the theorem. It needs the
-compiled proofs: `make -C proofs`, then `coqc -R proofs Dpledger FILE`.
+`proofs/Checker.v` checks certificates of Gaussian runs (discrete noise, too), of Laplace noise in
+zCDP and pure DP, and of discrete Laplace noise and randomised response, inside Coq; `check_sound`
+(Soundness.v) proves that what it accepts holds of every run that satisfies the event list. The file
+written here states the certificate, has the kernel evaluate the checker on it, and ends in the
+theorem. It needs the compiled proofs: `make -C proofs`, then `coqc -R proofs Dpledger FILE`.
 
 Terms are written as text, with every number an exact quotient of whole ones; the kernel parses them
 and computes with them alone, so that a mistake here gives a file that does not compile, or a
@@ -36,6 +36,7 @@ _NOISY = {
     "gaussian": ("GaussianStep", "noise_std"),
     "laplace": ("LaplaceStep", "scale"),
     "discrete-laplace": ("DiscreteLaplaceStep", "scale"),
+    "discrete-gaussian": ("DiscreteGaussianStep", "noise_std"),
 }
 _LEAVES = {
     "declared": "Declared",
@@ -387,6 +388,7 @@ _RULES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "gaussian-zcdp": lambda p: f"(GaussianZcdp {_place(p)})",
     "laplace-zcdp": lambda p: f"(LaplaceZcdp {_place(p)})",
     "discrete-laplace-zcdp": lambda p: f"(DiscreteLaplaceZcdp {_place(p)})",
+    "discrete-gaussian-zcdp": lambda p: f"(DiscreteGaussianZcdp {_place(p)})",
     "laplace-pure": lambda p: f"(LaplacePure {_place(p)} {_number(p, 'epsilon')})",
     "discrete-laplace-pure": lambda p: f"(DiscreteLaplacePure {_place(p)} {_number(p, 'epsilon')})",
     "randomised-response-pure": lambda p: (

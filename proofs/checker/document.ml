@@ -410,21 +410,24 @@ let rec is_whole (tree : Kernel.derivation) =
   | (Leaf0 (_, squared) | Unary (_, squared, _) | Binary (_, squared, _, _))
     when Z.sign squared.qnum = 0 -> true
   | Leaf0 (HistogramL1, _) -> true
-  | Leaf0 (Declared _, _) -> false
+  | Leaf0 ((Declared _ | SumOfBounded _), _) -> false
   | Unary (Scaled factor, _, p) when Z.equal factor.qden Z.one -> is_whole p
   | Unary (LinearMap _, _, p) ->
     ignore (is_whole p);
     false
-  | Binary ((Sum _ | Disjoint), _, p, q) ->
+  | Binary (_, _, p, q) ->
     let first = is_whole p in
     is_whole q && first
-  | Unary (Scaled _, _, _) -> wrong "expected discrete noise on whole numbers"
-  | _ -> unsupported "discrete noise on another quantity"
+  | _ -> wrong "expected discrete noise on whole numbers"
 
 (* What using a mechanism takes on trust. *)
 type steps = { read : Kernel.mechanism; trusts : Texts.t }
 
 let declared = Texts.map (fun reason -> "declared: " ^ reason)
+
+let of_whole tree reasons =
+  let said = if is_whole tree then Texts.empty else Texts.singleton whole_numbers in
+  Texts.union said (declared reasons)
 
 let mechanism table value : steps =
   match kind_of value with
@@ -436,9 +439,10 @@ let mechanism table value : steps =
     { read = LaplaceStep (moved, squared, tree, scale); trusts = declared reasons }
   | "discrete-laplace" ->
     let moved, squared, tree, scale, reasons = noisy "scale" "l1" value in
-    let said = if is_whole tree then Texts.empty else Texts.singleton whole_numbers in
-    { read = DiscreteLaplaceStep (moved, squared, tree, scale);
-      trusts = Texts.union said (declared reasons) }
+    { read = DiscreteLaplaceStep (moved, squared, tree, scale); trusts = of_whole tree reasons }
+  | "discrete-gaussian" ->
+    let moved, squared, tree, noise, reasons = gaussian value in
+    { read = DiscreteGaussianStep (moved, squared, tree, noise); trusts = of_whole tree reasons }
   | "randomised-response" -> { read = response value; trusts = Texts.empty }
   | "poisson-sampled" -> (
       match fields [ "kind"; "event"; "rate" ] value with
@@ -605,6 +609,9 @@ let rule name parameters : Kernel.rule * trust =
   | "discrete-laplace-zcdp" ->
     let m = place (one "mechanism") in
     (DiscreteLaplaceZcdp m, { nothing with used = Some m })
+  | "discrete-gaussian-zcdp" ->
+    let m = place (one "mechanism") in
+    (DiscreteGaussianZcdp m, { nothing with used = Some m })
   | "laplace-pure" ->
     let m, epsilon = two "mechanism" "epsilon" in
     (LaplacePure (place m, nonnegative (rational epsilon)), { nothing with used = Some (place m) })
@@ -651,6 +658,8 @@ let axiom rule (conclusion : Kernel.claim) =
     [ "Ghosh, Roughgarden, Sundararajan 2012 (discrete Laplace noise)" ]
   | ("laplace-zcdp" | "discrete-laplace-zcdp"), Zcdp _ ->
     [ "Bun, Steinke 2016, Proposition 1.4 (pure DP is zCDP)" ]
+  | "discrete-gaussian-zcdp", Zcdp _ ->
+    [ "Canonne, Kamath, Steinke 2020, Theorem 14 (discrete Gaussian)" ]
   | ("composition" | "repeated"), PureDp _ ->
     [ "Dwork, Roth 2014, Theorem 3.14 (composition of pure DP)" ]
   | ("group" | "replace-one"), PureDp _ -> [ "Dwork, Roth 2014, Theorem 2.2 (pure DP of groups)" ]

@@ -43,7 +43,7 @@ COVERED = (
 BEYOND = {
     "parties inside": "kind=parties",
     "vertical": "rule=vertical-predictions",
-    "every noise": "kind=discrete-gaussian",
+    "every noise": "rule=histogram",
     "Poisson samples": "rule=poisson-rdp",
     "fixed batches": "kind=sampled-without-replacement",
 }

@@ -168,8 +168,8 @@ def test_groups_pay_in_proportion_in_pure_dp(tmp_path):
 
 
 @needs_checker
-def test_laplace_noise_beside_gaussian_noise_is_proved_in_zcdp_and_at_no_smaller_rho(tmp_path):
-    """rho is squared / scale^2 / 2, of Laplace noise on numbers and on whole numbers."""
+def test_other_noise_beside_gaussian_noise_is_proved_in_zcdp_and_at_no_smaller_rho(tmp_path):
+    """rho is squared / scale^2 / 2, of noise on numbers and on whole numbers."""
     moved = {
         norm: declared(Fraction(7, 3), "example", adjacency=Adjacency.ZERO_OUT_ONE, norm=norm)
         for norm in (Norm.L1, Norm.L2)
@@ -179,12 +179,13 @@ def test_laplace_noise_beside_gaussian_noise_is_proved_in_zcdp_and_at_no_smaller
         DiscreteLaplaceStep(moved[Norm.L1], 3.5): Fraction(2, 9),
         Repeated(LaplaceStep(moved[Norm.L1], 3.5), 9): Fraction(2),
         GaussianStep(moved[Norm.L2], 2.0): Fraction(49, 72),
+        DiscreteGaussianStep(moved[Norm.L2], 4.0): Fraction(49, 288),
     }
     events = [Event(m, Context((), 1, "model", Audience.PUBLIC)) for m in rho]
     document = certify(events, delta=1e-5, tight=False).to_json_bytes()
     (whole,) = (n for n in json.loads(document)["nodes"] if n["rule"] == "events")
     assert Fraction(whole["conclusion"]["rho"]) == sum(rho.values())
-    names = {"laplace-zcdp", "discrete-laplace-zcdp"}
+    names = {"laplace-zcdp", "discrete-laplace-zcdp", "discrete-gaussian-zcdp"}
     paths = [tmp_path / "run.json"]
     paths[0].write_bytes(document)
     for k, node in enumerate(json.loads(document)["nodes"]):
@@ -194,7 +195,7 @@ def test_laplace_noise_beside_gaussian_noise_is_proved_in_zcdp_and_at_no_smaller
             stated["rho"] = str(Fraction(stated["rho"]) * Fraction(999, 1000))
             paths.append(tmp_path / f"{k}.json")
             paths[-1].write_text(json.dumps(bent))
-    assert len(paths) == 4
+    assert len(paths) == 5
     proved, *refused = run_extracted(paths)
     assert agrees(proved, check(document)), proved.line
     for path, found in zip(paths[1:], refused, strict=True):
@@ -206,14 +207,14 @@ def test_laplace_noise_beside_gaussian_noise_is_proved_in_zcdp_and_at_no_smaller
 @pytest.mark.parametrize(
     ("noise", "budget", "beyond"),
     [
-        (GaussianStep, Gdp(1), "rule filter"),
-        (GaussianStep, Zcdp(Fraction(1, 2)), "rule filter"),
-        (GaussianStep, Rdp(8, 4), "rule filter"),
-        (DiscreteGaussianStep, None, "mechanism discrete-gaussian"),
-        (DiscreteGaussianStep, Zcdp(Fraction(1, 2)), "mechanism discrete-gaussian"),
+        (GaussianStep, Gdp(1), "beyond this checker: rule filter"),
+        (GaussianStep, Zcdp(Fraction(1, 2)), "beyond this checker: rule filter"),
+        (GaussianStep, Rdp(8, 4), "beyond this checker: rule filter"),
+        (DiscreteGaussianStep, None, "a step does not follow, or is beyond this checker"),
+        (DiscreteGaussianStep, Zcdp(Fraction(1, 2)), "beyond this checker: rule filter"),
     ],
 )
-def test_filters_and_integer_vectors_are_neither_proved_nor_called_wrong(
+def test_filters_and_losses_of_integer_vectors_are_neither_proved_nor_called_wrong(
     noise, budget, beyond, tmp_path
 ):
     """Sound certificates of either checker, and budgets bent above and below what was spent."""
@@ -232,7 +233,7 @@ def test_filters_and_integer_vectors_are_neither_proved_nor_called_wrong(
     for path, text in zip(paths, written, strict=True):
         path.write_bytes(text)
     for found in run_extracted(paths):
-        assert found.line == f"undecided: beyond this checker: {beyond}"
+        assert found.line == f"undecided: {beyond}"
 
 
 @needs_checker

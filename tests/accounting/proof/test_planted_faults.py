@@ -41,6 +41,16 @@ RULES = {
         "leaf discrete_laplace_ratio m (fun c => Zcdp (c / 2))",
         "leaf discrete_laplace_ratio m (fun c => Zcdp (c / 4))",
     ),
+    "discrete Gaussian noise at half its cost in zCDP": (
+        "Checker",
+        "leaf discrete_gaussian_ratio m (fun c => Zcdp (c / 2))",
+        "leaf discrete_gaussian_ratio m (fun c => Zcdp (c / 4))",
+    ),
+    "discrete Gaussian noise at the price of normal noise in GDP": (
+        "Checker",
+        "| Gdp _, (GaussianStep _ _ _ _ |",
+        "| Gdp _, (GaussianStep _ _ _ _ | DiscreteGaussianStep _ _ _ _ |",
+    ),
     "sampled steps pay in zCDP": (
         "Checker",
         "| Zcdp _, (LaplaceStep _ _ _ _ |",
@@ -229,6 +239,11 @@ MEANINGS = {
         "Certificate",
         "exists n : Z, value r h data i = IZR n",
         "exists n : Z, value r h data i = IZR (2 * n)",
+    ),
+    "discrete noise that no run has": (
+        "Certificate",
+        "noise r h = DiscreteGaussian (Q2R std)",
+        "noise r h = DiscreteGaussian (- Q2R std)",
     ),
     "one answer of two": (
         "Certificate",

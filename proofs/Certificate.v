@@ -121,9 +121,10 @@ Inductive rule :=
   | PureApproxDp (delta : Q)
   | RdpApproxDp (delta epsilon : Q)
   | GdpApproxDp (delta epsilon : Q)
-  (** The loss distribution of a step, composed on a lattice; what the numbers other than
-      [mechanism], [often], [delta] and [epsilon] are decides how fine it is, and nothing else. *)
-  | PrivacyLoss (mechanism often : positive) (step : Q) (doublings : list nat)
+  (** The loss distributions of steps, composed on a lattice whose step doubles before some levels:
+      parts are a mechanism, how often, and the level at which it enters. What the numbers other
+      than [parts], [delta] and [epsilon] are decides how fine it is, and nothing else. *)
+  | PrivacyLoss (parts : list (positive * positive * nat)) (step : Q) (doublings : list nat)
       (dense digits : positive) (cut : Z) (delta epsilon : Q).
 
 Record node := Node { node_rule : rule; node_premises : list positive; node_conclusion : claim }.

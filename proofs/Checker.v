@@ -446,13 +446,17 @@ Definition share_of (m : mechanism) : Q :=
   | _ => 1
   end.
 
+(** The share of records that a Gaussian step reads. *)
+Definition rate_of (m : mechanism) : Q :=
+  match m with SampledStep rate _ _ _ _ => rate | _ => 1 end.
+
 (** The losses of one step, in both orders; a pure step's is symmetric. *)
 Definition losses_of (m : mechanism) (w bits : Z) (step : Q) (dense tail : Z) :
   option (whole_loss * whole_loss) :=
   match m with
-  | SampledStep rate _ squared _ std =>
+  | GaussianStep _ squared _ std | SampledStep _ _ squared _ std =>
       if positive_number squared
-      then step_losses w bits (squared / (std * std)) rate step dense tail
+      then step_losses w bits (squared / (std * std)) (rate_of m) step dense tail
       else None
   | _ =>
       match ratio_above (w + bits + SampledLoss.guard) m with
@@ -462,23 +466,93 @@ Definition losses_of (m : mechanism) (w bits : Z) (step : Q) (dense tail : Z) :
       end
   end.
 
-(** delta at [epsilon] of [n] such steps is at most [delta], in either order. *)
-Definition composition_at_most (m : mechanism) (n : positive) (step : Q)
-  (doublings : list nat) (dense digits : positive) (cut : Z) (delta epsilon : Q) : bool :=
+(** A mechanism, how often, and the level at which it enters. *)
+Definition part := (positive * positive * nat)%type.
+
+Fixpoint level_of (parts : list part) (i : positive) : nat :=
+  match parts with
+  | [] => O
+  | (j, _, level) :: rest => if Pos.eqb i j then level else level_of rest i
+  end.
+
+(** The step of the lattice at a level. *)
+Fixpoint step_at (step : Q) (doublings : list nat) (level : nat) : Q :=
+  let here := Nat.iter (hd O doublings) (fun s => 2 * s) step in
+  match level with O => here | S below => step_at here (tl doublings) below end.
+
+Section Losses.
+
+Variable table : PositiveMap.t mechanism.
+
+(** The step that a mechanism repeats, and how often. *)
+Definition repeated_step (m : positive) : option (positive * positive) :=
+  match PositiveMap.find m table with
+  | Some (Repeated inner n) => Some (inner, n)
+  | Some _ => Some (m, 1%positive)
+  | None => None
+  end.
+
+Fixpoint steps_in (parts : list part) : option (list part) :=
+  match parts with
+  | [] => Some []
+  | (m, often, level) :: rest =>
+      match repeated_step m, steps_in rest with
+      | Some (inner, n), Some found => Some ((inner, (often * n)%positive, level) :: found)
+      | _, _ => None
+      end
+  end.
+
+Section Steps.
+
+Variables (w bits dense tail : Z) (lattice : positive -> Q).
+
+Definition losses_at (i : positive) : option (whole_loss * whole_loss) :=
+  match PositiveMap.find i table with
+  | Some m => losses_of m w bits (lattice i) dense tail
+  | None => None
+  end.
+
+(** Each step with its losses. *)
+Fixpoint each_loss (counts : exposure) :
+  option (list (positive * positive * (whole_loss * whole_loss))) :=
+  match counts with
+  | [] => Some []
+  | (i, n) :: rest =>
+      match losses_at i, each_loss rest with
+      | Some losses, Some found => Some ((i, n, losses) :: found)
+      | _, _ => None
+      end
+  end.
+
+End Steps.
+
+(** delta at [epsilon] of all steps is at most [delta], in either order. *)
+Definition composition_at_most (steps : list part) (step : Q) (doublings : list nat)
+  (dense digits : positive) (cut : Z) (delta epsilon : Q) : bool :=
   let w := mass_bits digits in
   let bits := working_bits w step in
   let cut' := (cut * 2 ^ w / 10 ^ Zpos digits)%Z in
-  let tail := Z.max 1 (cut' / (8 * Zpos n))%Z in
-  let small l :=
-    match composed w (Pos.to_nat (Pos.size n) + length doublings + 1)%nat cut' step doublings
-            [(l, n)] with
-    | Some (step', l') => loss_delta_at_most w bits step' l' epsilon delta
-    | None => false
-    end in
-  match losses_of m w bits step (Zpos dense) tail with
-  | Some (l, l') => small l && small l'
+  let counts := canonical (map fst steps) in
+  let number := fold_right (fun mn n => Zpos (snd mn) + n)%Z 0%Z counts in
+  let tail := Z.max 1 (cut' / (8 * number))%Z in
+  let lattice i := step_at step doublings (level_of steps i) in
+  let entry_of side (found : positive * positive * (whole_loss * whole_loss)) :=
+    let '(i, n, losses) := found in Entry (level_of steps i) (lattice i) (side losses) n in
+  let fuel := (Pos.to_nat (Pos.size (Z.to_pos number)) + length doublings
+               + fold_right (fun s => Nat.max (snd s)) O steps + 2)%nat in
+  match each_loss w bits (Zpos dense) tail lattice counts with
+  | Some found =>
+      let small side :=
+        match LossComposition.composed w fuel cut' step doublings 0 (map (entry_of side) found) []
+        with
+        | Some (step', l) => loss_delta_at_most w bits step' l epsilon delta
+        | None => false
+        end in
+      small fst && small snd
   | None => false
   end.
+
+End Losses.
 
 Section Nodes.
 
@@ -616,25 +690,13 @@ Definition enlarged (k : positive) (group : positive) (r' : relation) (s : claim
     end
   else None.
 
-(** The step that a mechanism repeats, and how often. *)
-Definition repeated_step (m : positive) : option (positive * positive) :=
-  match PositiveMap.find m table with
-  | Some (Repeated inner n) => Some (inner, n)
-  | Some _ => Some (m, 1%positive)
-  | None => None
-  end.
-
-Definition privacy_loss (m often : positive) (step : Q) (doublings : list nat)
+Definition privacy_loss (parts : list part) (step : Q) (doublings : list nat)
   (dense digits : positive) (cut : Z) (delta eps : Q) : option judgement :=
-  match repeated_step m with
-  | Some (inner, n) =>
-      match PositiveMap.find inner table with
-      | Some one =>
-          guard (positive_number step && probability delta
-                 && composition_at_most one (often * n) step doublings dense digits cut delta eps)
-            (Part [(m, often)] (Claim r 1 (ApproxDp delta eps)))
-      | None => None
-      end
+  match steps_in table parts with
+  | Some steps =>
+      guard (positive_number step && probability delta
+             && composition_at_most table steps step doublings dense digits cut delta eps)
+        (Part (canonical (map fst parts)) (Claim r 1 (ApproxDp delta eps)))
   | None => None
   end.
 
@@ -669,8 +731,8 @@ Definition follows (rule : rule) (premises : list judgement) : option judgement 
   | GdpApproxDp delta eps, [Whole (Claim r' g (Gdp mu_squared))] =>
       guard (probability delta && gaussian_delta_at_most mu_squared eps delta)
         (Whole (Claim r' g (ApproxDp delta eps)))
-  | PrivacyLoss m often step doublings dense digits cut delta eps, [] =>
-      privacy_loss m often step doublings dense digits cut delta eps
+  | PrivacyLoss parts step doublings dense digits cut delta eps, [] =>
+      privacy_loss parts step doublings dense digits cut delta eps
   | _, _ => None
   end.
 

@@ -255,7 +255,7 @@ End Computed.
 Definition sampled_example : certificate := Certificate
   [SampledStep (1 # 8) AddRemoveOne 1 (Leaf (SumOfBounded 1) 1) 1]
   [Event 1 [1%positive] 1]
-  [Node (PrivacyLoss 1 1 (1 # 4) [] 4 8 1000 (1 # 100000) (5 # 2)) []
+  [Node (PrivacyLoss [(1, 1, O)%positive] (1 # 4) [] 4 8 1000 (1 # 100000) (5 # 2)) []
      (Claim AddRemoveOne 1 (ApproxDp (1 # 100000) (5 # 2)));
    Node EventsRule [1%positive] (Claim AddRemoveOne 1 (ApproxDp (1 # 100000) (5 # 2)))].
 

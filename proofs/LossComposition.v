@@ -55,18 +55,30 @@ Fixpoint doubled_often (n : nat) (step : Q) (items : counted) : option (Q * coun
       end
   end.
 
-(** One level after the other, until one loss is left that occurs once; [cut] of mass may go at
-    each level. *)
-Fixpoint composed (fuel : nat) (cut : Z) (step : Q) (doublings : list nat) (items : counted) :
-  option (Q * whole_loss) :=
+(** A loss on the lattice of the level at which it enters. *)
+Record entry := Entry { enters_at : nat; on_step : Q; entry_loss : whole_loss;
+                        how_often : positive }.
+
+Definition entered (e : entry) : whole_loss * positive := (entry_loss e, how_often e).
+
+(** One level after the other, from the [k]-th on, until nothing is to enter and one loss is left
+    that occurs once; [cut] of mass may go at each level. *)
+Fixpoint composed (fuel : nat) (cut : Z) (step : Q) (doublings : list nat) (k : nat)
+  (waiting : list entry) (items : counted) : option (Q * whole_loss) :=
   match fuel with
   | O => None
   | S fuel' =>
       match doubled_often (hd O doublings) step items with
-      | Some (step', [(l, 1%positive)]) => Some (step', l)
-      | Some (step', items') =>
-          composed fuel' cut step' (tl doublings)
-            (level (cut / Z.max 1 (number items')) items')
+      | Some (step', kept) =>
+          let (now, later) := partition (fun e => Nat.leb (enters_at e) k) waiting in
+          if forallb (fun e => Qeq_bool (on_step e) step') now then
+            match later, kept ++ map entered now with
+            | [], [(l, 1%positive)] => Some (step', l)
+            | _, items' =>
+                composed fuel' cut step' (tl doublings) (S k) later
+                  (level (cut / Z.max 1 (number items')) items')
+            end
+          else None
       | None => None
       end
   end.
@@ -281,27 +293,99 @@ Proof.
     + intros l I; rewrite Ex in I; apply in_map_iff in I as (k & <- & I); apply One, Hi, I.
 Qed.
 
-Theorem composed_sound fuel cut step doublings items step' l :
-  0 < Q2R step -> sound_items items ->
-  composed fuel cut step doublings items = Some (step', l) ->
-  0 < Q2R step' /\ sound_list l /\
-  at_most (all_of (real step) (expanded items)) (real step' l).
+(** All that is still to enter. *)
+Definition all_waiting (waiting : list entry) : loss :=
+  all_of (fun e => all_of (real (on_step e)) (expanded [entered e])) waiting.
+
+Definition sound_entries (waiting : list entry) : Prop :=
+  forall e, In e waiting -> sound_list (entry_loss e).
+
+Lemma entered_sound waiting : sound_entries waiting -> sound_items (map entered waiting).
 Proof.
-  revert cut step doublings items; induction fuel as [|fuel IH];
-    intros cut step doublings items Hs Hi; simpl; [discriminate|].
-  destruct (doubled_often (hd O doublings) step items) as [[step1 items1]|] eqn:D; [|discriminate].
+  intros H; induction waiting as [|e rest IH]; intros l I; [destruct I|].
+  simpl in I; apply in_app_or in I as [I|I].
+  - apply repeat_spec in I as ->; apply H; left; reflexivity.
+  - apply IH; [intros e' I'; apply H; right; exact I'|exact I].
+Qed.
+
+(** On one lattice, what enters is what there is. *)
+Lemma all_entered step now :
+  (forall e, In e now -> Q2R (on_step e) = Q2R step) ->
+  alike (all_waiting now) (all_of (real step) (expanded (map entered now))).
+Proof.
+  unfold all_waiting; induction now as [|e now IH]; intros H; [apply alike_refl|].
+  cbn [map expanded all_of entered]; rewrite app_nil_r, (H e (or_introl eq_refl)).
+  apply alike_trans with (2 := alike_sym _ _ (all_of_app _ _ _)).
+  apply alike_both_r, IH; intros e' I; apply H; right; exact I.
+Qed.
+
+Lemma partition_permutation {A} (f : A -> bool) l now later :
+  partition f l = (now, later) -> Permutation l (now ++ later).
+Proof.
+  revert now later; induction l as [|a l IH]; intros now later; simpl.
+  - intros E; injection E as <- <-; reflexivity.
+  - destruct (partition f l) as [u v]; destruct (f a); intros E; injection E as <- <-;
+      [simpl; rewrite (IH u v eq_refl); reflexivity|].
+    rewrite (IH u v eq_refl); apply Permutation_middle.
+Qed.
+
+Theorem composed_sound fuel cut step doublings k waiting items step' l :
+  0 < Q2R step -> sound_items items -> sound_entries waiting ->
+  composed fuel cut step doublings k waiting items = Some (step', l) ->
+  0 < Q2R step' /\ sound_list l /\
+  at_most (both (all_of (real step) (expanded items)) (all_waiting waiting)) (real step' l).
+Proof.
+  assert (Pu : 0 < unit_of w) by (apply unit_pos, Hw).
+  revert cut step doublings k waiting items; induction fuel as [|fuel IH];
+    intros cut step doublings k waiting items Hs Hi He; cbn [composed]; [discriminate|].
+  destruct (doubled_often (hd O doublings) step items) as [[step1 kept]|] eqn:D; [|discriminate].
   destruct (doubled_often_sound _ _ _ _ _ Hs Hi D) as (Hs1 & Hi1 & A1).
+  destruct (partition _ waiting) as [now later] eqn:Part.
+  apply partition_permutation in Part.
+  destruct (forallb _ now) eqn:Here; [|discriminate].
+  assert (Hnow : sound_entries now)
+    by (intros e I; apply He; rewrite Part; apply in_or_app; left; exact I).
+  assert (Hlater : sound_entries later)
+    by (intros e I; apply He; rewrite Part; apply in_or_app; right; exact I).
+  assert (On : forall e, In e now -> Q2R (on_step e) = Q2R step1).
+  { intros e I; rewrite forallb_forall in Here; specialize (Here e I).
+    apply Qeq_bool_eq, Qeq_eqR in Here; exact Here. }
+  set (items1 := (kept ++ map entered now)%list).
+  assert (Hi2 : sound_items items1).
+  { intros u I; unfold items1 in I; rewrite expanded_app in I; apply in_app_or in I as [I|I];
+      [apply Hi1, I|apply (entered_sound now Hnow u I)]. }
+  assert (Proper : forall waiting', sound_entries waiting' -> proper (all_waiting waiting')).
+  { intros v Hv; apply all_of_proper; intros e I; apply all_proper.
+    intros u J; simpl in J; rewrite app_nil_r in J; apply repeat_spec in J as ->; apply Hv, I. }
+  assert (A2 : at_most (both (all_of (real step) (expanded items)) (all_waiting waiting))
+                 (both (all_of (real step1) (expanded items1)) (all_waiting later))).
+  { apply at_most_trans with (both (all_of (real step1) (expanded kept)) (all_waiting waiting)).
+    - apply both_mono; try (apply Proper, He); [apply all_proper, Hi|exact A1|apply at_most_refl].
+    - apply alike_at_most; unfold items1; rewrite expanded_app.
+      apply alike_trans with (both (all_of (real step1) (expanded kept))
+                                   (both (all_waiting now) (all_waiting later))).
+      + apply alike_both_r; apply alike_trans with (2 := all_of_app _ _ _).
+        intros a b Ha Hb; apply (all_of_permutation _ _ _ Part a b Ha Hb).
+      + apply alike_trans with (1 := alike_assoc _ _ _), alike_both; [|apply alike_refl].
+        apply alike_trans with (2 := alike_sym _ _ (all_of_app _ _ _)).
+        apply alike_both_r, all_entered, On. }
   set (cut' := (cut / Z.max 1 (number items1))%Z).
-  assert (Go : composed fuel cut step1 (tl doublings) (level cut' items1) = Some (step', l) ->
+  assert (Go : composed fuel cut step1 (tl doublings) (S k) later (level cut' items1)
+                 = Some (step', l) ->
             0 < Q2R step' /\ sound_list l /\
-            at_most (all_of (real step) (expanded items)) (real step' l)).
-  { intros E; destruct (level_sound step1 cut' Hs1 items1 Hi1) as [S A].
-    destruct (IH _ _ _ _ Hs1 S E) as (H1 & H2 & H3); split; [exact H1|split; [exact H2|]].
-    apply at_most_trans with (1 := A1), at_most_trans with (1 := A), H3. }
-  destruct items1 as [|[k [n|n|]] [|]]; try exact Go.
+            at_most (both (all_of (real step) (expanded items)) (all_waiting waiting))
+              (real step' l)).
+  { intros E; destruct (level_sound step1 cut' Hs1 items1 Hi2) as [S A].
+    destruct (IH _ _ _ _ _ _ Hs1 S Hlater E) as (H1 & H2 & H3); split; [exact H1|split; [exact H2|]].
+    apply at_most_trans with (1 := A2), at_most_trans with (2 := H3).
+    apply both_mono; try (apply Proper, Hlater);
+      [apply all_proper, Hi2|exact A|apply at_most_refl]. }
+  fold items1; destruct later as [|e later]; [|exact Go].
+  destruct items1 as [|[u [n|n|]] [|]]; try exact Go.
   intros E; injection E as <- <-; split; [exact Hs1|split].
-  - apply Hi1; simpl; auto.
-  - apply at_most_trans with (1 := A1), alike_at_most; cbn [expanded]; apply alike_nothing.
+  - apply Hi2; simpl; auto.
+  - apply at_most_trans with (1 := A2), alike_at_most; cbn [expanded all_waiting all_of].
+    apply alike_trans with (1 := alike_nothing _), alike_nothing.
 Qed.
 
 End Composition.

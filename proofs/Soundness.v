@@ -877,14 +877,48 @@ Definition oriented (with_first : bool) (a b : list X) : Prop :=
 (** How far apart a step whose loss is known brings two laws. *)
 Definition apart (with_first : bool) (i : positive) {A} (l : list A) (p q : A -> R) : Prop :=
   match mechanism_at c i with
-  | Some (SampledStep rate _ squared _ std) =>
-      below_profile l p q (profile_in_order with_first (Q2R rate)
+  | Some (GaussianStep _ squared _ std as m) | Some (SampledStep _ _ squared _ std as m) =>
+      below_profile l p q (profile_in_order with_first (Q2R (rate_of m))
         (gaussian_profile (sqrt (Q2R squared) / Q2R std)))
   | Some (LaplaceStep _ _ _ _ as m) | Some (DiscreteLaplaceStep _ _ _ _ as m)
   | Some (ResponseStep _ _ as m) =>
       below_profile l p q (shared_profile (exp (cost i)) (Q2R (share_of m)))
   | _ => True
   end.
+
+(** A step that reads all records is as far apart in either order. *)
+Lemma in_order_of_all with_first F a b :
+  0 <= a -> 0 <= b -> profile_in_order with_first (Q2R 1) F a b = F a b.
+Proof.
+  intros Ha Hb; rewrite Q2R_number; destruct with_first;
+    unfold profile_in_order, removal_profile, addition_profile;
+    replace (1 - 1) with 0 by ring; rewrite !Rmult_0_r, !Rminus_0_r, !Rmult_1_r;
+    destruct (Rle_dec 0 _); try contradiction; reflexivity.
+Qed.
+
+Lemma root_cost i moved squared d std :
+  mechanism_at c i = Some (GaussianStep moved squared d std) ->
+  sqrt (cost i) = sqrt (Q2R squared) / Q2R std.
+Proof.
+  intros F; destruct (gaussian_found _ _ _ _ _ (or_introl F)) as (_ & Hs & s & D & E).
+  assert (0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
+  unfold cost; rewrite F, sqrt_div by nra; rewrite sqrt_square by lra; reflexivity.
+Qed.
+
+(** A Gaussian step, on all records or on a sample. *)
+Definition normal_step (m : mechanism) (squared std : Q) : Prop :=
+  (exists moved d, m = GaussianStep moved squared d std) \/
+  (exists rate moved d, m = SampledStep rate moved squared d std).
+
+Lemma normal_step_found i m squared std :
+  mechanism_at c i = Some m -> normal_step m squared std ->
+  0 < Q2R (rate_of m) <= 1 /\ 0 < Q2R std.
+Proof.
+  intros F [(moved & d & ->)|(rate & moved & d & ->)]; cbn [rate_of].
+  - destruct (gaussian_found _ _ _ _ _ (or_introl F)) as (_ & Hs & _); rewrite Q2R_number.
+    split; lra.
+  - destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hr & Hs & _); split; assumption.
+Qed.
 
 (** A loss that bounds a step, in one of the orders. *)
 Definition bounds_step (with_first : bool) (i : positive) (L : loss) : Prop :=
@@ -955,10 +989,13 @@ Proof.
       - destruct G as (? & ? & ? & ? & [[G _]|[G _]] & _); discriminate G. }
   destruct (normal_messages h s std0 Round) as [Messages Law].
   pose proof (fun data => noisy_laws h s std0 data Round) as Laws.
-  destruct Round as (_ & Hs & Ps & Kind & Sens & _).
-  destruct Kind as [((moved & squared & d & std & F) & _)|S]; rewrite ?F; [exact I|].
+  assert (Kept := Round); destruct Round as (_ & Hs & Ps & Kind & Sens & _).
+  destruct Kind as [Plain|S].
+  { assert (Step := Plain); destruct Step as ((moved & squared & d & std & F) & _).
+    rewrite F; intros a b Ha Hb; cbn [rate_of]; rewrite in_order_of_all by assumption.
+    rewrite <- (root_cost _ _ _ _ _ F); apply (round_gdp h s std0 j x y Kept Plain R Dxy a b Ha Hb). }
   destruct S as (rate & moved & squared & d & std & F & Es & En & Er & Hr & Ea & U & In_sample).
-  rewrite F, Messages, !Law, Er; apply numbers_below.
+  rewrite F, Messages, !Law, Er; cbn [rate_of]; apply numbers_below.
   apply (on_samples_profile (Q2R rate) _ ltac:(lra) (vector_outcomes (dimension r h) (cuts r h))
            Laws j (gaussian_profile (sqrt (Q2R squared) / Q2R std)))
     with (part := x j) (part' := y j); auto.
@@ -1532,18 +1569,49 @@ Proof.
   apply profile_dp; [apply sqrt_lt_R0, Ha|exact V].
 Qed.
 
-Lemma repeated_step_unrolled m often inner n :
-  repeated_step table m = Some (inner, n) ->
-  unrolled [(m, often)] = repeat inner (Pos.to_nat (often * n)).
+Lemma concat_one (m : positive) k : concat (repeat [m] k) = repeat m k.
+Proof. induction k; simpl; congruence. Qed.
+
+Lemma unrolled_cons mn e : unrolled (mn :: e) = unrolled [mn] ++ unrolled e.
+Proof. unfold unrolled; cbn [flat_map]; rewrite app_nil_r; reflexivity. Qed.
+
+Lemma unrolled_alone i n : steps_of c i = [i] -> unrolled [(i, n)] = repeat i (Pos.to_nat n).
 Proof.
-  unfold repeated_step; fold (mechanism_at c m); intros H.
+  intros One; unfold unrolled; cbn [flat_map fst snd]; rewrite app_nil_r, One; apply concat_one.
+Qed.
+
+(** What a mechanism repeats, repeats nothing. *)
+Lemma repeated_step_alone m inner n :
+  repeated_step table m = Some (inner, n) -> steps_of c inner = [inner].
+Proof.
+  unfold repeated_step; fold (mechanism_at c m).
+  destruct (mechanism_at c m) as [[| | | | | |step times]|] eqn:F; try discriminate; intros H;
+    injection H as <- <-; try (apply (alone m _ F); discriminate).
+  apply mechanism_found in F; cbn [mechanism_ok] in F; fold (mechanism_at c step) in F.
+  unfold steps_of; destruct (mechanism_at c step) as [[]|]; try discriminate; reflexivity.
+Qed.
+
+Lemma repeated_step_unrolled m often inner n :
+  repeated_step table m = Some (inner, n) -> unrolled [(m, often)] = unrolled [(inner, (often * n)%positive)].
+Proof.
+  intros H; rewrite (unrolled_alone inner _ (repeated_step_alone m inner n H)).
+  unfold repeated_step in H; fold (mechanism_at c m) in H.
   unfold unrolled; cbn [flat_map fst snd]; rewrite app_nil_r.
-  assert (One : forall k, concat (repeat [m] k) = repeat m k)
-    by (induction k; simpl; congruence).
   unfold steps_of; destruct (mechanism_at c m) as [[| | | | | |inner' n']|]; try discriminate;
-    injection H as <- <-; rewrite ?Pos.mul_1_r; try apply One.
+    injection H as <- <-; rewrite ?Pos.mul_1_r; try apply concat_one.
   rewrite Pos2Nat.inj_mul; generalize (Pos.to_nat often) as k.
   induction k as [|k IH]; simpl; [reflexivity|]; rewrite IH, <- repeat_app; reflexivity.
+Qed.
+
+Lemma steps_in_unrolled parts steps :
+  steps_in table parts = Some steps -> unrolled (map fst parts) = unrolled (map fst steps).
+Proof.
+  revert steps; induction parts as [|[[m often] level] parts IH]; intros steps; cbn [steps_in].
+  - intros H; injection H as <-; reflexivity.
+  - destruct (repeated_step table m) as [[inner n]|] eqn:E; [|discriminate].
+    destruct (steps_in table parts) as [found|]; [|discriminate]; intros H; injection H as <-.
+    cbn [map fst]; rewrite unrolled_cons, (unrolled_cons (inner, _)), (IH found eq_refl).
+    f_equal; apply repeated_step_unrolled, E.
 Qed.
 
 (** Nothing below asks what these compute. *)
@@ -1580,27 +1648,36 @@ Proof.
               (shared_profile (exp (cost i)) (Q2R (share_of m)))).
   { intros m _ S a b Ha Hb; rewrite excess_diag by exact One.
     apply shared_profile_diag; try assumption; apply one_at_most_exp. }
-  unfold apart; destruct (mechanism_at c i) as [[|rate moved squared d std| | | |truth answers|]|] eqn:F;
+  assert (Normal : forall m squared std, mechanism_at c i = Some m -> normal_step m squared std ->
+            below_profile [tt] (fun _ => 1) (fun _ => 1)
+              (profile_in_order with_first (Q2R (rate_of m))
+                 (gaussian_profile (sqrt (Q2R squared) / Q2R std)))).
+  { intros m squared std F N a b Ha Hb; rewrite excess_diag by exact One.
+    destruct (normal_step_found i m squared std F N) as [Hr Hs].
+    assert (Hm : 0 <= sqrt (Q2R squared) / Q2R std)
+      by (apply Rmult_le_pos; [apply sqrt_pos|left; apply Rinv_0_lt_compat, Hs]).
+    assert (P : forall u v, 0 <= u -> 0 <= v ->
+              plus_part (u - v) <= gaussian_profile (sqrt (Q2R squared) / Q2R std) u v)
+      by (intros; apply profile_ge; assumption).
+    set (q := Q2R (rate_of m)) in *.
+    unfold profile_in_order; destruct with_first; [unfold removal_profile|unfold addition_profile].
+    - destruct (Rle_dec (a * (1 - q)) b) as [L|L].
+      + eapply Rle_trans; [|apply P; nra]; right; f_equal; ring.
+      + assert (0 <= a * (1 - q) <= a) by nra; rewrite plus_part_id; lra.
+    - destruct (Rle_dec (b * (1 - q)) a) as [L|L].
+      + eapply Rle_trans; [|apply P; nra]; right; f_equal; ring.
+      + assert (0 <= b * (1 - q) <= b) by nra; rewrite plus_part_0; lra. }
+  unfold apart;
+    destruct (mechanism_at c i)
+      as [[moved squared d std|rate moved squared d std| | | |truth answers|]|] eqn:F;
     try exact I; try (apply Odds; [reflexivity|cbn [share_of]; rewrite Q2R_number; lra]).
-  2:{ apply Odds; [reflexivity|]; rewrite (share_of_response _ _ _ F).
-      destruct (response_found _ _ _ F) as (P & K & _).
-      pose proof (le_INR _ _ K) as L; change (INR 2) with (1 + 1) in L.
-      assert (0 < (1 - Q2R truth) / (INR (Pos.to_nat answers) - 1)) by (apply Rdiv_lt_0_compat; lra).
-      lra. }
-  destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hr & Hs & s & D & E).
-  intros a b Ha Hb'; rewrite excess_diag by exact One.
-  assert (Hm : 0 <= sqrt (Q2R squared) / Q2R std)
-    by (apply Rmult_le_pos; [apply sqrt_pos|left; apply Rinv_0_lt_compat, Hs]).
-  assert (P : forall u v, 0 <= u -> 0 <= v ->
-            plus_part (u - v) <= gaussian_profile (sqrt (Q2R squared) / Q2R std) u v)
-    by (intros; apply profile_ge; assumption).
-  unfold profile_in_order; destruct with_first; [unfold removal_profile|unfold addition_profile].
-  - destruct (Rle_dec (a * (1 - Q2R rate)) b) as [L|L].
-    + eapply Rle_trans; [|apply P; nra]; right; f_equal; ring.
-    + assert (0 <= a * (1 - Q2R rate) <= a) by nra; rewrite plus_part_id; lra.
-  - destruct (Rle_dec (b * (1 - Q2R rate)) a) as [L|L].
-    + eapply Rle_trans; [|apply P; nra]; right; f_equal; ring.
-    + assert (0 <= b * (1 - Q2R rate) <= b) by nra; rewrite plus_part_0; lra.
+  - apply Normal; [reflexivity|left; eauto].
+  - apply Normal; [reflexivity|right; eauto].
+  - apply Odds; [reflexivity|]; rewrite (share_of_response _ _ _ F).
+    destruct (response_found _ _ _ F) as (P & K & _).
+    pose proof (le_INR _ _ K) as L; change (INR 2) with (1 + 1) in L.
+    assert (0 < (1 - Q2R truth) / (INR (Pos.to_nat answers) - 1)) by (apply Rdiv_lt_0_compat; lra).
+    lra.
 Qed.
 
 Lemma losses_sound i m w bits step dense tail l l' :
@@ -1627,19 +1704,28 @@ Proof.
       injection E' as <- <-; unfold k; destruct with_first;
         apply (odds_loss_sound w bits e (share_of m) step o p q (exp (cost i)) l1 Hw Hb Hstep O Le Dp
                  (proj1 Dq) W). }
-    destruct m as [|rate moved squared d std| | | | |]; try (intros W; exact (Odds W E));
-      cbn [losses_of ratio_above] in E; try discriminate; clear Odds.
-    destruct (positive_number squared) eqn:Gq; [|discriminate]; apply positive_number_R in Gq.
-    destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hr & Hs & _).
-    assert (Em : Q2R (squared / (std * std)) = Q2R squared / (Q2R std * Q2R std))
-      by (rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra); reflexivity).
-    assert (Hm : 0 < Q2R (squared / (std * std)))
-      by (rewrite Em; apply Rdiv_lt_0_compat; [exact Gq|nra]).
-    assert (Eroot : sqrt (Q2R (squared / (std * std))) = sqrt (Q2R squared) / Q2R std).
-    { rewrite Em, sqrt_div by nra; rewrite sqrt_square by lra; reflexivity. }
-    pose proof (step_losses_sound w bits _ rate step Hw Hb Hstep Hm Hr _ _ _ _ E A o p q Dp
-                  (proj1 Dq)) as [S1 S2].
-    rewrite Eroot in S1, S2; unfold k; destruct with_first; [exact S1|exact S2]. }
+    assert (Normal : forall squared std, normal_step m squared std ->
+              below_profile o p q (profile_in_order with_first (Q2R (rate_of m))
+                (gaussian_profile (sqrt (Q2R squared) / Q2R std))) ->
+              (if positive_number squared
+               then step_losses w bits (squared / (std * std)) (rate_of m) step dense tail
+               else None) = Some (l, l') ->
+              sound_list k /\ below_profile o p q (profile (stands_for (Q2R step) (unit_of w) k))).
+    { intros squared std N W E'; destruct (normal_step_found i m squared std F N) as [Hr Hs].
+      destruct (positive_number squared) eqn:Gq; [|discriminate]; apply positive_number_R in Gq.
+      assert (Em : Q2R (squared / (std * std)) = Q2R squared / (Q2R std * Q2R std))
+        by (rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra); reflexivity).
+      assert (Hm : 0 < Q2R (squared / (std * std)))
+        by (rewrite Em; apply Rdiv_lt_0_compat; [exact Gq|nra]).
+      assert (Eroot : sqrt (Q2R (squared / (std * std))) = sqrt (Q2R squared) / Q2R std).
+      { rewrite Em, sqrt_div by nra; rewrite sqrt_square by lra; reflexivity. }
+      pose proof (step_losses_sound w bits _ _ step Hw Hb Hstep Hm Hr _ _ _ _ E' A o p q Dp
+                    (proj1 Dq)) as [S1 S2].
+      rewrite Eroot in S1, S2; unfold k; destruct with_first; [apply S1, W|apply S2, W]. }
+    destruct m as [moved squared d std|rate moved squared d std| | | | |];
+      cbn [losses_of ratio_above] in E; try discriminate E; try (intros W; exact (Odds W E)).
+    - intros W; apply (Normal squared std); [left; eauto|exact W|exact E].
+    - intros W; apply (Normal squared std); [right; eauto|exact W|exact E]. }
   assert (One : distribution [tt] (fun _ : unit => 1)) by (split; [intros u _; lra|simpl; ring]).
   destruct (Bound unit [tt] _ _ One One (apart_diag with_first i)) as [Sk Diag].
   split; [exact Sk|split; [apply stands_proper; assumption|split]].
@@ -1648,46 +1734,100 @@ Proof.
   - intros o p q Dp Dq A; apply (Bound message o p q Dp Dq A).
 Qed.
 
-Lemma privacy_loss_valid m often step doublings dense digits cut delta eps j :
-  privacy_loss table r0 m often step doublings dense digits cut delta eps = Some j -> valid j.
+Lemma each_loss_found w bits dense tail lattice counts found :
+  each_loss table w bits dense tail lattice counts = Some found ->
+  map fst found = counts /\
+  forall i n l, In (i, n, l) found -> losses_at table w bits dense tail lattice i = Some l.
 Proof.
-  unfold privacy_loss; destruct (repeated_step table m) as [[inner n]|] eqn:St; [|discriminate].
-  fold (mechanism_at c inner); destruct (mechanism_at c inner) as [one|] eqn:F; [|discriminate].
+  revert found; induction counts as [|[i n] counts IH]; intros found; cbn [each_loss].
+  - intros H; injection H as <-; split; [reflexivity|intros ? ? ? []].
+  - destruct (losses_at table w bits dense tail lattice i) as [l|] eqn:L; [|discriminate].
+    destruct (each_loss _ _ _ _ _ _ counts) as [rest|]; [|discriminate]; intros H; injection H as <-.
+    destruct (IH rest eq_refl) as [<- All]; split; [reflexivity|].
+    intros i' n' l'' [E|I]; [injection E as <- _ <-; exact L|apply (All i' n'), I].
+Qed.
+
+Lemma step_at_pos step doublings level : 0 < Q2R step -> 0 < Q2R (step_at step doublings level).
+Proof.
+  assert (Twice : forall n q, 0 < Q2R q -> 0 < Q2R (Nat.iter n (fun s => 2 * s)%Q q)).
+  { intros n q Hq; induction n as [|n IH]; [exact Hq|]; cbn [Nat.iter nat_rect].
+    rewrite Q2R_mult, Q2R_number; apply Rmult_lt_0_compat; [lra|exact IH]. }
+  revert step doublings; induction level as [|level IH]; intros step doublings Hs; cbn [step_at];
+    [|apply IH]; apply Twice, Hs.
+Qed.
+
+Lemma privacy_loss_valid parts step doublings dense digits cut delta eps j :
+  privacy_loss table r0 parts step doublings dense digits cut delta eps = Some j -> valid j.
+Proof.
+  unfold privacy_loss; destruct (steps_in table parts) as [steps|] eqn:St; [|discriminate].
   intros H; apply guard_some in H as [G <-]; rewrite !andb_true_iff in G.
   destruct G as [[Gs Gd] G]; apply positive_number_R in Gs.
   split; [reflexivity|split; [reflexivity|]].
-  rewrite (repeated_step_unrolled m often inner n St); clear St.
+  apply steps_in_unrolled in St.
   unfold composition_at_most in G; cbv zeta in G.
   set (w := mass_bits digits) in *; set (bits := working_bits w step) in *.
-  set (count := (often * n)%positive) in *; set (fuel := (_ + _ + 1)%nat) in *.
-  destruct (losses_of one w bits step (Zpos dense) _) as [[l l']|] eqn:E; [|discriminate].
+  set (fuel := (_ + _ + _ + 2)%nat) in *; set (counts := canonical (map fst steps)) in *.
+  set (lattice := fun i => step_at step doublings (level_of steps i)) in *.
+  destruct (each_loss table w bits (Zpos dense) _ lattice counts) as [found|] eqn:E; [|discriminate].
+  destruct (each_loss_found _ _ _ _ _ _ _ E) as [Counts Found].
+  set (tail := Z.max 1 _) in *.
   assert (Hw : (0 <= w)%Z).
   { unfold w, mass_bits; pose proof (Z.log2_nonneg (10 ^ Zpos digits)); lia. }
   assert (Hb : (0 <= bits)%Z) by (unfold bits, working_bits; lia).
+  assert (Pu : 0 < unit_of w) by (apply unit_pos, Hw).
   apply andb_true_iff in G; intros with_first.
-  destruct (losses_sound inner one w bits step _ _ l l' Hw Hb Gs F E with_first) as [Sk Bk].
-  set (k := if with_first then l else l') in *.
+  set (side := fun l : whole_loss * whole_loss => if with_first then fst l else snd l).
+  set (entry_of := fun found : positive * positive * (whole_loss * whole_loss) =>
+    let '(i, n, losses) := found in Entry (level_of steps i) (lattice i) (side losses) n).
   assert (D : match LossComposition.composed w fuel (cut * 2 ^ w / 10 ^ Zpos digits)%Z step
-                      doublings [(k, count)] with
+                      doublings 0 (map entry_of found) [] with
               | Some (step', k') => loss_delta_at_most w bits step' k' eps delta
               | None => false
-              end = true) by (unfold k; destruct with_first; apply G).
-  exists (fun _ => stands_for (Q2R step) (unit_of w) k); split.
-  - intros i I; apply repeat_spec in I as ->; exact Bk.
-  - destruct (LossComposition.composed w fuel _ step doublings [(k, count)]) as [[step' k']|] eqn:C;
+              end = true) by (unfold entry_of, side; destruct with_first; apply G).
+  clear G; set (K := fun i =>
+    match losses_at table w bits (Zpos dense) tail lattice i with
+    | Some l => stands_for (Q2R (lattice i)) (unit_of w) (side l)
+    | None => nothing
+    end).
+  (* each step is bounded on the lattice of its level *)
+  assert (Sound : forall i n l, In (i, n, l) found ->
+            steps_of c i = [i] /\ sound_list (side l) /\ bounds_step with_first i (K i) /\
+            K i = stands_for (Q2R (lattice i)) (unit_of w) (side l)).
+  { intros i n l I; pose proof (Found i n l I) as L; unfold K; rewrite L.
+    unfold losses_at in L; fold (mechanism_at c i) in L.
+    destruct (mechanism_at c i) as [m|] eqn:F; [|discriminate]; destruct l as [l l'].
+    destruct (losses_sound i m w bits (lattice i) _ _ l l' Hw Hb (step_at_pos _ _ _ Gs) F L with_first)
+      as [Sk Bk].
+    split; [|unfold side; destruct with_first; auto].
+    apply (alone i m F); intros inner n' ->; discriminate L. }
+  assert (All : alike (all_of K (unrolled counts)) (all_waiting w (map entry_of found))).
+  { rewrite <- Counts; clear - Sound; induction found as [|[[i n] l] found IH];
+      [apply alike_refl|].
+    destruct (Sound i n l (or_introl eq_refl)) as (One & _ & _ & Same).
+    cbn [map fst]; rewrite unrolled_cons, (unrolled_alone i n One).
+    apply alike_trans with (1 := all_of_app _ _ _); apply alike_both.
+    - unfold entry_of, entered; cbn [expanded entry_loss how_often on_step]; rewrite app_nil_r.
+      clear - Same; induction (Pos.to_nat n) as [|k IHk]; [apply alike_refl|].
+      cbn [repeat all_of]; rewrite Same; apply alike_both_r, IHk.
+    - apply IH; intros i' n' l' I; apply (Sound i' n' l'); right; exact I. }
+  pose proof (unrolled_canonical (map fst parts)) as P.
+  rewrite St in P; rewrite <- (unrolled_canonical (map fst steps)) in P; fold counts in P.
+  exists K; split.
+  - intros i I; apply (Permutation_in _ P) in I; rewrite <- Counts in I.
+    apply in_flat_map in I as ([i' n] & I & J); apply in_map_iff in I as ([[i2 n2] l] & E2 & I).
+    cbn [fst] in E2; injection E2 as -> ->; destruct (Sound i' n l I) as (One & _ & B & _).
+    cbn [fst snd] in J; rewrite One, concat_one in J; apply repeat_spec in J as ->; exact B.
+  - destruct (LossComposition.composed w fuel _ step doublings 0 _ []) as [[step' k']|] eqn:C;
       [|discriminate].
-    assert (Si : sound_items [(k, count)]).
-    { intros u I; cbn [expanded] in I; rewrite app_nil_r in I; apply repeat_spec in I as ->.
-      exact Sk. }
-    destruct (composed_sound w Hw _ _ _ _ _ _ _ Gs Si C) as (Hs' & Sk' & Le).
-    assert (Same : all_of (fun _ : positive => stands_for (Q2R step) (unit_of w) k)
-                     (repeat inner (Pos.to_nat count))
-                   = all_of (stands_for (Q2R step) (unit_of w)) (expanded [(k, count)])).
-    { cbn [expanded]; rewrite app_nil_r; clear.
-      generalize (Pos.to_nat count) as m'; induction m' as [|m' IH]; [reflexivity|].
-      cbn [repeat all_of]; rewrite IH; reflexivity. }
-    rewrite Same; apply Rle_trans with (profile (stands_for (Q2R step') (unit_of w) k') 1 (exp (Q2R eps))).
-    + apply Le; [lra|left; apply exp_pos].
+    assert (Se : sound_entries (map entry_of found)).
+    { intros e I; apply in_map_iff in I as ([[i n] l] & <- & I); apply (Sound i n l I). }
+    destruct (composed_sound w Hw _ _ _ _ _ _ [] _ _ Gs (fun l I => match I with end) Se C)
+      as (Hs' & Sk' & Le).
+    apply Rle_trans with (profile (stands_for (Q2R step') (unit_of w) k') 1 (exp (Q2R eps))).
+    + assert (One : 0 <= 1) by lra; pose proof (Rlt_le _ _ (exp_pos (Q2R eps))) as Pe.
+      rewrite (all_of_permutation K _ _ P 1 _ One Pe), (All 1 _ One Pe).
+      rewrite <- (profile_both_nothing (all_waiting w (map entry_of found))), profile_both_comm.
+      apply Le; assumption.
     + exact (loss_delta_sound w bits step' k' eps Hw Hb Hs' Sk' delta D).
 Qed.
 
@@ -1701,7 +1841,7 @@ Theorem follows_valid rule premises j :
 Proof.
   intros V H;
     destruct rule as [m|m|m|m|m|m eps|m eps|m eps|counts|m| |a| |size| |order|delta|delta eps|delta eps
-                     |m often step doublings dense digits cut delta eps]; cbn [follows] in H.
+                     |parts step doublings dense digits cut delta eps]; cbn [follows] in H.
   - destruct premises; [|discriminate]; apply leaf_valid with (kind := Gdp 0) (3 := H); [reflexivity|].
     intros step a F E; destruct (gaussian_leaf m a step F (or_introl E)) as (One & W & _).
     split; [exact One|cbn [within cost_of_notion]; rewrite (weight_one _ _ One); lra].

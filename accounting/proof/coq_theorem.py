@@ -82,6 +82,8 @@ _IN_L1 = frozenset(
     }
 )
 """Rules of sensitivities that the checker in Coq follows in l1."""
+_LOSSES = frozenset({"gaussian", "poisson-sampled", "randomised-response"})
+"""Kinds of steps whose loss distribution the checker in Coq knows, whatever their sensitivity."""
 _EXACT = frozenset({"float-exact", "float-count", "float-grid", "float-pair", "float-rows"})
 """Operations that hold a row of any width as it is."""
 _COUNTS = ("rows", "dimension", "width", "height", "most", "count", "terms")
@@ -348,19 +350,22 @@ def _place(parameters: Mapping[str, Any]) -> str:
 def _privacy_loss(parameters: Mapping[str, Any]) -> str:
     """Return the witness of a loss distribution: the grid on which the checker composes it again.
 
-    `Soundness.v` proves it of one step, repeated; what enters later, or in groups, is beyond it.
+    `Soundness.v` proves it of records one by one; groups are beyond it.
     """
     parts, shares, group = (parameters[name] for name in ("parts", "shares", "group"))
-    if len(parts) != 1 or parts[0][2] != 0 or shares or group != 1:
-        raise BeyondTheorem("parts must be one step that enters at level 0, group=1.")
+    if shares or group != 1:
+        raise BeyondTheorem("shares must be empty, group=1.")
     if Fraction(parameters["step"]) < _FINEST:
         raise BeyondTheorem(
             f"step={parameters['step']} must be at least {_FINEST}; use --extracted instead."
         )
-    ((place, often, _),) = parts
     doublings = "; ".join(map(str, parameters["doublings"]))
+    entering = "; ".join(
+        f"(({place + 1})%positive, ({often})%positive, {level}%nat)"
+        for place, often, level in parts
+    )
     terms = (
-        *(str(place + 1), str(often), _number(parameters, "step"), f"[{doublings}]%nat"),
+        *(f"[{entering}]", _number(parameters, "step"), f"[{doublings}]%nat"),
         *(str(parameters["dense"]), str(parameters["digits"]), f"{parameters['cut']}%Z"),
         *(_number(parameters, "delta"), _number(parameters, "epsilon")),
     )
@@ -374,11 +379,9 @@ def _require_losses(parts: Sequence[Any], mechanisms: Sequence[Mapping[str, Any]
         while step["kind"] == "repeated":
             step = step["event"]
         kind, counts = step["kind"], step["kind"] == "discrete-laplace"
-        if kind not in ("poisson-sampled", "randomised-response") and not (
-            counts and Fraction(step["sensitivity"]["squared"]) < 4
-        ):
+        if kind not in _LOSSES and not (counts and Fraction(step["sensitivity"]["squared"]) < 4):
             raise BeyondTheorem(
-                f"kind={kind} must be poisson-sampled, randomised-response, or discrete-laplace "
+                f"kind={kind} must be in {sorted(_LOSSES)}, or discrete-laplace "
                 "that a record moves by one, in a privacy loss."
             )
 

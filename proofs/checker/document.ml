@@ -553,11 +553,22 @@ let probability value : Kernel.q =
   q
 
 (* What a node takes on trust, in the words of the document. *)
-type trust = { used : Z.t option; statements : Texts.t }
+type trust = { used : Z.t list; statements : Texts.t }
 
-let nothing = { used = None; statements = Texts.empty }
+let nothing = { used = []; statements = Texts.empty }
 
-(* As far as the checker knows it: one step, alone or repeated. *)
+let using m = { nothing with used = [ m ] }
+
+(* A mechanism, how often, and the level at which it enters. *)
+let part value =
+  match list value with
+  | [ m; times; level ] ->
+    let level = at_least 0 level in
+    if Z.gt level (Z.of_int 128) then wrong "expected a level up to 128";
+    ((place m, count times), Z.to_int level)
+  | _ -> wrong "expected a mechanism, how often, and a level"
+
+(* As far as the checker knows it: of records one by one, without mixture steps. *)
 let privacy_loss parameters : Kernel.rule * trust =
   let names =
     [ "parts"; "shares"; "group"; "step"; "doublings"; "dense"; "digits"; "cut"; "delta";
@@ -577,17 +588,14 @@ let privacy_loss parameters : Kernel.rule * trust =
       if Z.gt step.qden (Z.shift_left step.qnum 16) then
         unsupported "a step below 2^-16: its lists are too long";
       if Z.gt digits (Z.of_int 64) then unsupported "masses of more than 64 digits";
-      match (list parts, list shares, Z.to_int (count group)) with
-      | [ part ], [], 1 -> (
-          match list part with
-          | [ m; times; level ] when Z.equal (at_least 0 level) Z.zero ->
-            let m = place m in
-            ( PrivacyLoss
-                ( m, count times, step, List.map Z.to_int doublings, dense, digits,
-                  Z.div cut.qnum cut.qden, probability delta, nonnegative (rational epsilon) ),
-              { nothing with used = Some m } )
-          | _ -> unsupported "levels of parts")
-      | _ -> unsupported "several parts, shares or groups")
+      match (list shares, Z.to_int (count group)) with
+      | [], 1 ->
+        let parts = List.map part (list parts) in
+        ( PrivacyLoss
+            ( parts, step, List.map Z.to_int doublings, dense, digits,
+              Z.div cut.qnum cut.qden, probability delta, nonnegative (rational epsilon) ),
+          { nothing with used = List.map (fun ((m, _), _) -> m) parts } )
+      | _ -> unsupported "shares or groups")
   | _ -> assert false
 
 let rule name parameters : Kernel.rule * trust =
@@ -599,29 +607,29 @@ let rule name parameters : Kernel.rule * trust =
   match name with
   | "gaussian-gdp" ->
     let m = place (one "mechanism") in
-    (GaussianGdp m, { nothing with used = Some m })
+    (GaussianGdp m, using m)
   | "gaussian-zcdp" ->
     let m = place (one "mechanism") in
-    (GaussianZcdp m, { nothing with used = Some m })
+    (GaussianZcdp m, using m)
   | "laplace-zcdp" ->
     let m = place (one "mechanism") in
-    (LaplaceZcdp m, { nothing with used = Some m })
+    (LaplaceZcdp m, using m)
   | "discrete-laplace-zcdp" ->
     let m = place (one "mechanism") in
-    (DiscreteLaplaceZcdp m, { nothing with used = Some m })
+    (DiscreteLaplaceZcdp m, using m)
   | "discrete-gaussian-zcdp" ->
     let m = place (one "mechanism") in
-    (DiscreteGaussianZcdp m, { nothing with used = Some m })
+    (DiscreteGaussianZcdp m, using m)
   | "laplace-pure" ->
     let m, epsilon = two "mechanism" "epsilon" in
-    (LaplacePure (place m, nonnegative (rational epsilon)), { nothing with used = Some (place m) })
+    (LaplacePure (place m, nonnegative (rational epsilon)), using (place m))
   | "discrete-laplace-pure" ->
     let m, epsilon = two "mechanism" "epsilon" in
     ( DiscreteLaplacePure (place m, nonnegative (rational epsilon)),
-      { nothing with used = Some (place m) } )
+      using (place m) )
   | "randomised-response-pure" ->
     let m, epsilon = two "mechanism" "epsilon" in
-    (RandomisedResponsePure (place m, nonnegative (rational epsilon)), { nothing with used = Some (place m) })
+    (RandomisedResponsePure (place m, nonnegative (rational epsilon)), using (place m))
   | "composition" -> (Composition (List.map count (list (one "times"))), nothing)
   | "repeated" -> (RepeatedRule (place (one "mechanism")), nothing)
   | "events" -> none (); (EventsRule, nothing)
@@ -718,7 +726,7 @@ let read source =
         let found, trust = rule (text name) parameters in
         let stated = claim conclusion in
         trusted := Texts.union !trusted trust.statements;
-        Option.iter
+        List.iter
           (fun m ->
              if Z.gt m (Z.of_int (Array.length steps)) then wrong "expected a listed mechanism";
              trusted := Texts.union !trusted (step_of m).trusts)

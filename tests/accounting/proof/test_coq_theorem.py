@@ -21,6 +21,7 @@ from dpledger.mechanisms import (
     DiscreteLaplaceStep,
     Event,
     GaussianStep,
+    Mechanism,
     Norm,
     PoissonSampled,
     RandomisedResponse,
@@ -49,23 +50,43 @@ BEYOND = {
 }
 
 
+def sampled(rate: float, noise: float) -> PoissonSampled:
+    """Return a Gaussian step on a Poisson sample."""
+    return PoissonSampled(GaussianStep(sum_of_bounded(1, Adjacency.ADD_REMOVE_ONE), noise), rate)
+
+
+def composed(*steps: Mechanism) -> bytes:
+    """Return the certificate of these steps, on the grid that `certify` chooses."""
+    events = [
+        Event(step, Context((), k, "model", Audience.SERVER)) for k, step in enumerate(steps, 1)
+    ]
+    return certify(events, delta=1e-5).to_json_bytes()
+
+
 def certified(times: int, rate: float, noise: float) -> bytes:
     """Return the certificate of so many steps on Poisson samples, on the grid `certify` chooses."""
-    gaussian = GaussianStep(sum_of_bounded(1, Adjacency.ADD_REMOVE_ONE), noise)
-    step = PoissonSampled(gaussian, rate)
-    event = Event(
-        Repeated(step, times) if times > 1 else step, Context((), 1, "model", Audience.SERVER)
-    )
-    return certify([event], delta=1e-5).to_json_bytes()
+    step = sampled(rate, noise)
+    return composed(Repeated(step, times) if times > 1 else step)
+
+
+COUNT = DiscreteLaplaceStep(declared(1, "l1", adjacency=Adjacency.ADD_REMOVE_ONE, norm=Norm.L1), 8)
+MEAN = GaussianStep(sum_of_bounded(1, Adjacency.ADD_REMOVE_ONE), 10.0)
+UNLIKE = {
+    "two rates": (Repeated(sampled(1 / 64, 1.0), 100), Repeated(sampled(1 / 128, 1.5), 50)),
+    "a noise of its own each": tuple(sampled(1 / 64, 1 + k / 8) for k in range(12)),
+    "samples beside all records": (Repeated(sampled(1 / 64, 1.0), 100), MEAN),
+    "samples beside counts": (Repeated(sampled(1 / 64, 1.0), 100), COUNT),
+    "all records beside counts": (MEAN, COUNT),
+    "once more alone": (Repeated(sampled(1 / 64, 1.0), 100), sampled(1 / 64, 1.0)),
+    "one of far larger loss": (Repeated(sampled(1 / 256, 4.0), 500), sampled(1 / 4, 1.0)),
+}
+"""Steps that `certify` composes by their loss distributions, some from a later level on."""
 
 
 def pure_run(step: str) -> bytes:
     """Return the certificate of fifty answers, or of fifty noisy counts, at delta > 0."""
-    count = DiscreteLaplaceStep(
-        declared(1, "l1", adjacency=Adjacency.ADD_REMOVE_ONE, norm=Norm.L1), 8
-    )
     steps = {
-        "counts": count,
+        "counts": COUNT,
         "one of two": RandomisedResponse(0.55, 2),
         "one of four": RandomisedResponse(0.2, 4),
     }
@@ -96,7 +117,7 @@ def sampled_run(step: Fraction, dense: int, epsilon: Fraction) -> bytes:
 def test_a_sampled_run_becomes_a_term():
     goal = coq_theorem(sampled_run(Fraction(1, 32), 8, Fraction(3)))
     assert "SampledStep (1 # 8) AddRemoveOne (1 # 1)" in goal
-    assert "(PrivacyLoss 2 1 (1 # 32) [0; 0; 1]%nat 8 " in goal
+    assert "(PrivacyLoss [((2)%positive, (1)%positive, 0%nat)] (1 # 32) [0; 0; 1]%nat 8 " in goal
     assert "dp (one_part add_remove_one)" in goal
 
 
@@ -151,10 +172,14 @@ def test_what_coq_does_not_cover_is_no_answer_and_no_objection(tmp_path):
         (100, 1 / 64, 1.0),
         (1000, 1 / 128, 1.0),
         *("one of two", "one of four", "counts"),
+        *UNLIKE,
     ],
 )
 def test_the_extracted_checker_proves_losses_and_no_smaller_epsilon(tmp_path, run):
-    enough = pure_run(run) if isinstance(run, str) else certified(*run)
+    if isinstance(run, str):
+        enough = composed(*UNLIKE[run]) if run in UNLIKE else pure_run(run)
+    else:
+        enough = certified(*run)
     too_small = smaller_epsilon(enough)
     paths = [tmp_path / "enough.json", tmp_path / "too-small.json"]
     for path, written in zip(paths, (enough, too_small), strict=True):

@@ -128,14 +128,26 @@ RULES = {
         "forallb (mechanism_ok r table) (mechanisms c)",
         "true",
     ),
-    "one order of the data sets": ("Checker", "small l && small l'", "small l"),
+    "one order of the data sets": ("Checker", "small fst && small snd", "small fst"),
     "sampled steps without their cost": (
         "Checker",
         "guard (all_pay_in kind",
         "guard (all_pay_in kind || true",
     ),
     "samples under any relation": ("Checker", "relation_eqb moved AddRemoveOne && ", ""),
-    "repetitions of a sampled step": ("Checker", "one (often * n) step", "one often step"),
+    "repetitions of a sampled step": ("Checker", "(inner, (often * n)%positive", "(inner, often"),
+    "losses that occur once": ("Checker", "(side losses) n in", "(side losses) 1 in"),
+    "losses of less than all records": (
+        "Checker",
+        "SampledStep rate _ _ _ _ => rate | _ => 1",
+        "SampledStep rate _ _ _ _ => rate | _ => 1 # 2",
+    ),
+    "losses on another lattice": ("LossComposition", "Qeq_bool (on_step e) step'", "true"),
+    "what enters later forgotten": (
+        "LossComposition",
+        "match later, kept ++",
+        "match @nil entry, kept ++",
+    ),
     "Laplace noise not squared": (
         "Checker",
         "(squared / (scale * scale)) (eps * eps)",

@@ -477,6 +477,12 @@ Definition leaves_unread {V} (f : (nat -> list X) -> V) : Prop :=
 (** The values that noise is added to are whole numbers. *)
 Definition whole_values : Prop := forall data i, exists n : Z, value r h data i = IZR n.
 
+(** A record that is zeroed out is as if it were not in the sample. *)
+Definition null_is_absent : Prop :=
+  forall j data before after, reads r h j = true ->
+  value r h (with_part data j (before ++ null :: after))
+  = value r h (with_part data j (before ++ after)).
+
 (** Which Gaussian step a round is. A step that samples does so for every party whose records it
     reads. *)
 Definition is_step (m : option mechanism) (moved : relation) (squared : Q) (d : derivation)
@@ -484,7 +490,8 @@ Definition is_step (m : option mechanism) (moved : relation) (squared : Q) (d : 
   (m = Some (GaussianStep moved squared d std) /\ sampled_parties r h = []) \/
   (exists rate, m = Some (SampledStep rate moved squared d std) /\
      sampling_rate r h = Q2R rate /\ NoDup (sampled_parties r h) /\
-     forall j, In j (sampled_parties r h) <-> reads r h j = true).
+     (forall j, In j (sampled_parties r h) <-> reads r h j = true) /\
+     (moved = ZeroOutOne -> null_is_absent)).
 
 (** Discrete noise is added to whole numbers. *)
 Definition is_discrete_step (m : option mechanism) (moved : relation) (squared : Q)

@@ -238,7 +238,7 @@ Definition mechanism_ok (r : relation) (table : PositiveMap.t mechanism) (m : me
       relation_eqb moved r && positive_number std &&
       match derived r d with Some s => Qeq_bool s squared | None => false end
   | SampledStep rate moved squared d std =>
-      relation_eqb moved AddRemoveOne && relation_eqb moved r
+      negb (relation_eqb moved ReplaceOne) && relation_eqb moved r
       && positive_number rate && Qle_bool rate 1 && positive_number std &&
       match derived r d with Some s => Qeq_bool s squared | None => false end
   | LaplaceStep moved squared d scale | DiscreteLaplaceStep moved squared d scale =>

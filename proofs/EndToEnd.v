@@ -83,14 +83,14 @@ Proof.
 Qed.
 
 (** The release on a sample, by the distribution of its loss. *)
-Theorem sampled_dp (grid : list R) :
-  ascending m_infty grid ->
+Theorem sampled_dp (moved : relation) (grid : list R) :
+  moved <> ReplaceOne -> ascending m_infty grid ->
   let r := one_release [1%nat] (Q2R (1 # 8)) (vsum cut_to_1) grid in
-  dp (one_part add_remove_one) (all_transcripts r) (run_law r)
+  dp (one_part (neighbours 0 moved)) (all_transcripts r) (run_law r)
     (Q2R (5 # 2)) (Q2R (1 # 100000)).
 Proof.
-  intros Hg r; apply (check_dp sampled_example AddRemoveOne) with (null := 0).
-  - vm_compute; reflexivity.
+  intros Hm Hg r; apply (check_dp (sampled_example moved) moved).
+  - destruct moved; [congruence| |]; vm_compute; reflexivity.
   - apply sampled_satisfied, Hg.
 Qed.
 

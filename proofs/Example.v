@@ -63,7 +63,7 @@ Qed.
 
 Lemma one_release_satisfies sampled rate held m moved squared d todo grid :
   ascending m_infty grid ->
-  is_step (one_release sampled rate held grid) [] (Some m) moved squared d 1 ->
+  is_step 0 (one_release sampled rate held grid) [] (Some m) moved squared d 1 ->
   derives 0 moved d (euclidean 1) held ->
   satisfies 0 (Certificate [m] [Event 1 [1%positive] 1] todo) (one_release sampled rate held grid).
 Proof.
@@ -251,26 +251,35 @@ End Computed.
 (** ** A step on a sample *)
 
 (** One party releases the sum of numbers cut to [-1, 1] with noise 1, over a sample that each record
-    enters with probability 1/8. *)
-Definition sampled_example : certificate := Certificate
-  [SampledStep (1 # 8) AddRemoveOne 1 (Leaf (SumOfBounded 1) 1) 1]
+    enters with probability 1/8. A record that is zeroed out is 0. *)
+Definition sampled_example (moved : relation) : certificate := Certificate
+  [SampledStep (1 # 8) moved 1 (Leaf (SumOfBounded 1) 1) 1]
   [Event 1 [1%positive] 1]
   [Node (PrivacyLoss [(1, 1, O)%positive] (1 # 4) [] 4 8 1000 (1 # 100000) (5 # 2)) []
-     (Claim AddRemoveOne 1 (ApproxDp (1 # 100000) (5 # 2)));
-   Node EventsRule [1%positive] (Claim AddRemoveOne 1 (ApproxDp (1 # 100000) (5 # 2)))].
+     (Claim moved 1 (ApproxDp (1 # 100000) (5 # 2)));
+   Node EventsRule [1%positive] (Claim moved 1 (ApproxDp (1 # 100000) (5 # 2)))].
 
-Theorem sampled_satisfied grid :
-  ascending m_infty grid ->
-  satisfies 0 sampled_example (one_release [1%nat] (Q2R (1 # 8)) (vsum cut_to_1) grid).
+Lemma zero_is_null : cut_to_1 0 = zero.
 Proof.
-  intros Hg; apply one_release_satisfies with (moved := AddRemoveOne) (squared := 1%Q)
+  apply functional_extensionality; intros i; unfold cut_to_1; simpl.
+  rewrite Rmin_right, Rmax_right by lra; reflexivity.
+Qed.
+
+Theorem sampled_satisfied moved grid :
+  ascending m_infty grid ->
+  satisfies 0 (sampled_example moved) (one_release [1%nat] (Q2R (1 # 8)) (vsum cut_to_1) grid).
+Proof.
+  intros Hg; apply one_release_satisfies with (moved := moved) (squared := 1%Q)
     (d := Leaf (SumOfBounded 1) 1); [exact Hg| |].
-  - right; exists (1 # 8)%Q; split; [reflexivity|split; [reflexivity|split]].
+  - right; exists (1 # 8)%Q; split; [reflexivity|split; [reflexivity|split; [|split]]].
     + constructor; [intros []|constructor].
     + intros j; cbn [sampled_parties reads one_release one_message]; rewrite Nat.eqb_eq; split.
       * intros [E|[]]; exact E.
       * intros E; left; exact E.
-  - apply (derives_sum_of 0 AddRemoveOne 1 1 (euclidean 1) cut_to_1); [|discriminate].
+    + intros _ j data before after E; apply Nat.eqb_eq in E; subst j.
+      cbn [value one_release one_message]; rewrite !with_part_own, vsum_insert, zero_is_null.
+      rewrite add_comm, add_zero; reflexivity.
+  - apply (derives_sum_of 0 moved 1 1 (euclidean 1) cut_to_1); [|intros _; apply zero_is_null].
     intros x; rewrite Q2R_number; apply cut_to_1_bounded.
 Qed.
 

@@ -249,6 +249,17 @@ Lemma with_part_other {X} (data : nat -> list X) i j part :
   i <> j -> with_part data j part i = data i.
 Proof. intros N; unfold with_part; apply Nat.eqb_neq in N; rewrite N; reflexivity. Qed.
 
+Lemma with_part_with_part {X} (data : nat -> list X) j part part' :
+  with_part (with_part data j part) j part' = with_part data j part'.
+Proof. extensionality i; unfold with_part; destruct (Nat.eqb i j); reflexivity. Qed.
+
+Lemma with_part_swap {X} (data : nat -> list X) j k part part' :
+  k <> j -> with_part (with_part data j part) k part' = with_part (with_part data k part') j part.
+Proof.
+  intros N; extensionality i; unfold with_part.
+  destruct (Nat.eqb_spec i k), (Nat.eqb_spec i j); congruence.
+Qed.
+
 Section Parties.
 
 Context {X A : Type} (r : R) (M : (nat -> list X) -> A -> R).
@@ -261,6 +272,41 @@ Fixpoint on_samples (drawn : list nat) (data : nat -> list X) : A -> R :=
   | j :: rest =>
       on_sample r (fun part => on_samples rest (with_part data j part)) (data j)
   end.
+
+(** A record that changes nothing where it is drawn changes nothing. *)
+Section Invisible.
+
+Variables (j : nat) (null : X) (y : A).
+Hypothesis invisible : forall data before after,
+  M (with_part data j (before ++ null :: after)) y = M (with_part data j (before ++ after)) y.
+
+Lemma invisible_to_others drawn data before after :
+  ~ In j drawn -> on_samples drawn (with_part data j (before ++ null :: after)) y
+                  = on_samples drawn (with_part data j (before ++ after)) y.
+Proof.
+  revert data; induction drawn as [|k drawn IH]; intros data N; [apply invisible|].
+  simpl in N; assert (K : k <> j) by tauto; cbn [on_samples].
+  rewrite !(with_part_other data k j) by exact K; apply total_ext; intros sw _; f_equal.
+  rewrite !(with_part_swap data j k) by exact K; apply IH; tauto.
+Qed.
+
+Lemma invisible_on_samples drawn data before after :
+  NoDup drawn -> on_samples drawn (with_part data j (before ++ null :: after)) y
+                 = on_samples drawn (with_part data j (before ++ after)) y.
+Proof.
+  revert data; induction drawn as [|k drawn IH]; intros data U; [apply invisible|].
+  apply NoDup_cons_iff in U as [N U]; destruct (Nat.eq_dec k j) as [->|K]; cbn [on_samples].
+  - rewrite !with_part_own.
+    assert (E : forall part', (fun part => on_samples drawn (with_part (with_part data j part') j part))
+                = (fun part => on_samples drawn (with_part data j part)))
+      by (intros; extensionality part; rewrite with_part_with_part; reflexivity).
+    rewrite !E, on_sample_with, on_sample_without; apply total_ext; intros ba _; f_equal.
+    unfold sampled; rewrite invisible_to_others by exact N; ring.
+  - rewrite !(with_part_other data k j) by exact K; apply total_ext; intros sw _; f_equal.
+    rewrite !(with_part_swap data j k) by exact K; apply IH, U.
+Qed.
+
+End Invisible.
 
 Hypothesis Hr : 0 <= r <= 1.
 Variable l : list A.

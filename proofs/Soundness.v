@@ -130,14 +130,14 @@ Qed.
 
 Lemma sampled_found i rate moved squared d std :
   mechanism_at c i = Some (SampledStep rate moved squared d std) ->
-  moved = r0 /\ r0 = AddRemoveOne /\ 0 < Q2R rate <= 1 /\ 0 < Q2R std /\
+  moved = r0 /\ r0 <> ReplaceOne /\ 0 < Q2R rate <= 1 /\ 0 < Q2R std /\
   exists s, derived r0 d = Some s /\ Q2R s = Q2R squared.
 Proof.
   intros H; apply mechanism_found in H; cbn in H; rewrite !andb_true_iff in H.
-  destruct H as [[[[[Ha Hr] Hp] H1] Hs] Hd]; apply relation_eqb_eq in Ha, Hr.
+  destruct H as [[[[[Ha Hr] Hp] H1] Hs] Hd]; apply relation_eqb_eq in Hr.
   apply positive_number_R in Hp, Hs; apply Qle_bool_R in H1; rewrite Q2R_number in H1.
   destruct (derived r0 d) as [s|]; [|discriminate]; apply Q2R_equal in Hd.
-  repeat split; eauto; congruence.
+  repeat split; eauto; try congruence; intros E; rewrite Hr, E in Ha; discriminate.
 Qed.
 
 Lemma laplace_found i moved squared d scale :
@@ -370,8 +370,9 @@ Definition sampled_round (h : history) (s std : R) : Prop :=
   exists rate moved squared d std',
   mechanism_at c (mechanism_of h) = Some (SampledStep rate moved squared d std') /\
   s = Q2R squared /\ std = Q2R std' /\
-  sampling_rate r h = Q2R rate /\ 0 < Q2R rate <= 1 /\ r0 = AddRemoveOne /\
-  NoDup (sampled_parties r h) /\ forall j, In j (sampled_parties r h) <-> reads r h j = true.
+  sampling_rate r h = Q2R rate /\ 0 < Q2R rate <= 1 /\ r0 <> ReplaceOne /\
+  NoDup (sampled_parties r h) /\ (forall j, In j (sampled_parties r h) <-> reads r h j = true) /\
+  (r0 = ZeroOutOne -> null_is_absent null r h).
 
 (** Everything about a round with normal noise that is used ... *)
 Definition normal_round (h : history) (s std : R) : Prop :=
@@ -471,10 +472,10 @@ Proof.
     [left|right; apply (discrete_is_zcdp h r0 squared d std); assumption].
   exists (Q2R squared), (Q2R std);
     split; [exact N|split; [exact Hs|split; [exact Sq|split; [|split; [exact Sens|]]]]].
-  - destruct F as [[F Z]|(rate & F & Er & U & I)]; [left|right].
+  - destruct F as [[F Z]|(rate & F & Er & U & I & Absent)]; [left|right].
     + split; [eauto|split; [exact Z|]]; unfold cost; rewrite F; reflexivity.
     + destruct (sampled_found _ _ _ _ _ _ F) as (_ & Ea & Hr & _).
-      exists rate, r0, squared, d, std; repeat split; try assumption; try apply Hr; apply I.
+      exists rate, r0, squared, d, std; repeat split; try assumption; try apply Hr; try apply I.
   - intros j x y R Dxy; apply (unread_same_but h _ j); assumption.
 Qed.
 
@@ -703,7 +704,7 @@ Proof.
             = noisy_vector (dimension r h) (value r h) std v a).
   { intros u w S a; unfold noisy_vector; rewrite (Same j u w R S); reflexivity. }
   destruct Kind as [(_ & -> & _)|S]; [apply E, Dxy|].
-  destruct S as (rate & moved & squared & d & std' & _ & _ & _ & Er & Hr & _ & _ & I).
+  destruct S as (rate & moved & squared & d & std' & _ & _ & _ & Er & Hr & _ & _ & I & _).
   apply on_samples_unread with (j := j); [rewrite Er; lra|intros J; apply I in J; congruence|exact Dxy|].
   intros u w S _ _; apply E, S.
 Qed.
@@ -860,19 +861,20 @@ Qed.
 
 (** ** Steps by their losses *)
 
-(** The two orders of data sets that differ by a record: with it against without it, or the other
-    way round. *)
+(** The two orders of data sets that differ by a record: with it against without it (or with a null
+    one), or the other way round. *)
 Definition in_order (with_first : bool) (a b : list X) : Prop :=
   exists before z after,
-  if with_first then a = before ++ z :: after /\ b = before ++ after
-  else a = before ++ after /\ b = before ++ z :: after.
+  let without := before ++ match r0 with ZeroOutOne => null :: after | _ => after end in
+  if with_first then a = before ++ z :: after /\ b = without
+  else a = without /\ b = before ++ z :: after.
 
 Definition profile_in_order (with_first : bool) : R -> (R -> R -> R) -> R -> R -> R :=
   if with_first then removal_profile else addition_profile.
 
-(** The order of data sets that matters under add/remove; steps of other relations have one loss. *)
+(** Replace-one has one order. *)
 Definition oriented (with_first : bool) (a b : list X) : Prop :=
-  r0 = AddRemoveOne -> in_order with_first a b.
+  r0 <> ReplaceOne -> in_order with_first a b.
 
 (** How far apart a step whose loss is known brings two laws. *)
 Definition apart (with_first : bool) (i : positive) {A} (l : list A) (p q : A -> R) : Prop :=
@@ -994,25 +996,57 @@ Proof.
   { assert (Step := Plain); destruct Step as ((moved & squared & d & std & F) & _).
     rewrite F; intros a b Ha Hb; cbn [rate_of]; rewrite in_order_of_all by assumption.
     rewrite <- (root_cost _ _ _ _ _ F); apply (round_gdp h s std0 j x y Kept Plain R Dxy a b Ha Hb). }
-  destruct S as (rate & moved & squared & d & std & F & Es & En & Er & Hr & Ea & U & In_sample).
+  destruct S as (rate & moved & squared & d & std & F & Es & En & Er & Hr & Ea & U & In_sample & Absent).
   rewrite F, Messages, !Law, Er; cbn [rate_of]; apply numbers_below.
-  apply (on_samples_profile (Q2R rate) _ ltac:(lra) (vector_outcomes (dimension r h) (cuts r h))
-           Laws j (gaussian_profile (sqrt (Q2R squared) / Q2R std)))
-    with (part := x j) (part' := y j); auto.
-  - intros u v Suv A; rewrite <- Es, <- En.
-    apply (vector_gaussian_below_profile (differ_at adj j) (dimension r h) (value r h) (sqrt s)
-             std0 (cuts r h)).
-    + exact Hs.
-    + apply sqrt_pos.
-    + apply (grids_ascend null c r run_satisfies).
-    + apply Sens, R.
-    + split; [rewrite Ea; exact A|exact Suv].
-  - apply In_sample, R.
-  - exact (proj2 Dxy).
-  - intros M' Laws' Step; destruct (O Ea) as (before & z & after & O').
-    destruct with_first, O' as [-> ->]; unfold profile_in_order.
-    + apply poisson_removal; [lra|exact Laws'|exact Step].
-    + apply poisson_addition; [lra|exact Laws'|exact Step].
+  destruct (O Ea) as (before & z & after & O').
+  set (M := noisy_vector (dimension r h) (value r h) std0).
+  set (kept := match r0 with ZeroOutOne => null :: after | _ => after end) in O'.
+  (* a null record is not there *)
+  assert (Gone : forall u y', on_samples (Q2R rate) M (sampled_parties r h) (with_part u j (before ++ kept)) y'
+            = on_samples (Q2R rate) M (sampled_parties r h) (with_part u j (before ++ after)) y').
+  { intros u y'; unfold kept; destruct r0 eqn:Er0; try reflexivity.
+    apply invisible_on_samples; [|exact U]; intros data s1 s2; unfold M, noisy_vector.
+    rewrite (Absent eq_refl j data s1 s2 R); reflexivity. }
+  (* so that a record more in a sample is a neighbour *)
+  assert (Step : forall u v, same_but j u v -> add_remove_one (u j) (v j) ->
+            below_profile (vector_outcomes (dimension r h) (cuts r h)) (M u) (M v)
+              (gaussian_profile (sqrt (Q2R squared) / Q2R std))).
+  { intros u v Suv A; rewrite <- Es, <- En.
+    assert (Neighbours : forall u v, differ_at adj j u v ->
+              below_profile (vector_outcomes (dimension r h) (cuts r h)) (M u) (M v)
+                (gaussian_profile (sqrt s / std0))).
+    { apply (vector_gaussian_below_profile (differ_at adj j) (dimension r h) (value r h) (sqrt s)
+               std0 (cuts r h)); [exact Hs|apply sqrt_pos| |apply Sens, R].
+      apply (grids_ascend null c r run_satisfies). }
+    destruct r0 eqn:Er0; [congruence| |apply Neighbours; split; assumption].
+    assert (Null : forall u s1 s2, u j = s1 ++ s2 ->
+              M u = M (with_part u j (s1 ++ null :: s2)) /\ with_part u j (s1 ++ null :: s2) j = s1 ++ null :: s2).
+    { intros t s1 s2 E; split; [|apply with_part_own]; unfold M, noisy_vector.
+      rewrite (Absent eq_refl j t s1 s2 R), <- E, with_own_part; reflexivity. }
+    inversion A as [s1 s2 z' E1 E2|s1 s2 z' E1 E2].
+    - destruct (Null v s1 s2 (eq_sym E2)) as [-> Own]; apply Neighbours; split.
+      + rewrite Own, <- E1; constructor.
+      + intros i N; rewrite with_part_other by exact N; apply Suv, N.
+    - destruct (Null u s1 s2 (eq_sym E1)) as [-> Own]; apply Neighbours; split.
+      + rewrite Own, <- E2; constructor.
+      + intros i N; rewrite with_part_other by exact N; apply Suv, N. }
+  pose proof (on_samples_profile (Q2R rate) M ltac:(lra) (vector_outcomes (dimension r h) (cuts r h))
+                Laws j (gaussian_profile (sqrt (Q2R squared) / Q2R std)) Step) as Below.
+  assert (Drawn : In j (sampled_parties r h)) by apply In_sample, R.
+  pose proof (same_with_part x y j (proj2 Dxy)) as Ey.
+  pose proof (eq_sym (with_own_part x j)) as Ex.
+  assert (Same : forall part part', same_but j (with_part x j part) (with_part x j part')).
+  { intros part part' i N; rewrite !with_part_other by exact N; reflexivity. }
+  destruct with_first, O' as [Exj Eyj]; rewrite Exj in Ex; rewrite Eyj in Ey; rewrite Ex, Ey;
+    unfold profile_in_order; intros a b Ha Hb.
+  - eapply Rle_trans; [right; apply total_ext; intros m _; rewrite Gone; reflexivity|].
+    apply (Below _ _ _ _ (before ++ z :: after) (before ++ after) U Drawn (Same _ _)
+             (with_part_own _ _ _) (with_part_own _ _ _)); try assumption.
+    intros M' Laws' Step'; apply poisson_removal; [lra|exact Laws'|exact Step'].
+  - eapply Rle_trans; [right; apply total_ext; intros m _; rewrite Gone; reflexivity|].
+    apply (Below _ _ _ _ (before ++ after) (before ++ z :: after) U Drawn (Same _ _)
+             (with_part_own _ _ _) (with_part_own _ _ _)); try assumption.
+    intros M' Laws' Step'; apply poisson_addition; [lra|exact Laws'|exact Step'].
 Qed.
 
 Theorem run_loss with_first j x y v extra (K : positive -> loss) :
@@ -1354,11 +1388,11 @@ Proof.
   intros H x y A event; cbn [claim_notion] in *; apply one_step in A as (j & Axy & Same).
   destruct (allowed_unrolled j) as (v & extra & Iv & P).
   assert (O : exists with_first, oriented with_first (x j) (y j)).
-  { cbn [claim_relation] in Axy; unfold oriented; destruct r0 eqn:Ea;
-      try (exists true; discriminate).
-    inversion Axy as [before after z E1 E2|before after z E1 E2].
-    - exists true; intros _; exists before, z, after; auto.
-    - exists false; intros _; exists before, z, after; auto. }
+  { cbn [claim_relation] in Axy; unfold oriented, in_order; destruct r0 eqn:Ea;
+      [exists true; congruence| |];
+      inversion Axy as [before after z E1 E2|before after z E1 E2];
+      [exists true|exists false|exists true|exists false]; intros _;
+      exists before, z, after; auto. }
   destruct O as [with_first O]; destruct (H v Iv with_first) as (K & B & D).
   apply (loss_dp _ _ _ _ (Q2R a) (Q2R delta) event
            (run_loss with_first j x y v extra K (conj Axy Same) O P B) D).

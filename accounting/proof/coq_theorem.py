@@ -209,7 +209,7 @@ def _mechanisms(listed: Sequence[Mapping[str, Any]]) -> list[str]:
 
     Raises:
         BeyondTheorem: for a kind that `Checker.v` does not know, for several relations, and for a
-            sample under another relation than add-remove-one, the one of the theorem about samples.
+            sample under replace-one, of which there is no theorem.
     """
     places = {_written(mechanism): i for i, mechanism in enumerate(listed, start=1)}
     terms: list[str] = []
@@ -241,8 +241,8 @@ def _mechanisms(listed: Sequence[Mapping[str, Any]]) -> list[str]:
                 raise AssertionError("the checker has accepted this document")
     if len(relations) != 1:
         raise BeyondTheorem("adjacency must be the same for all mechanisms, at least one of them.")
-    if any(term.startswith("SampledStep") for term in terms) and relations != {"add-remove-one"}:
-        raise BeyondTheorem("adjacency of sampled steps must be add-remove-one.")
+    if any(term.startswith("SampledStep") for term in terms) and relations == {"replace-one"}:
+        raise BeyondTheorem("adjacency of sampled steps must be add-remove-one or zero-out-one.")
     return terms
 
 

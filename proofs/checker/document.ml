@@ -402,6 +402,8 @@ let response value : Kernel.mechanism =
   | _ -> assert false
 
 let samples_hidden = "samples are drawn afresh, as stated, and stay hidden"
+let untold = "what is declared does not tell who was drawn"
+let divided = "means of a Poisson sample divide by the number in their derivation"
 let whole_numbers = "what discrete noise is added to is whole numbers"
 
 (* Whether a value is whole numbers by its derivation; false where that is the list's word. *)
@@ -419,6 +421,30 @@ let rec is_whole (tree : Kernel.derivation) =
     let first = is_whole p in
     is_whole q && first
   | _ -> wrong "expected discrete noise on whole numbers"
+
+(* Whether a rule of this kind is in a derivation. *)
+let rec has kind (tree : Kernel.derivation) =
+  match tree with
+  | Leaf0 (rule, _) -> kind rule
+  | Unary (_, _, p) -> has kind p
+  | Binary (_, _, p, q) -> has kind p || has kind q
+
+(* What hiding a Poisson sample of records takes on trust; under zero-out, null records add nothing. *)
+let sampled moved tree reasons =
+  let is_mean : Kernel.leaf_rule -> bool = function
+    | MeanOfBounded _ | StronglyConvexArgmin _ -> true
+    | _ -> false in
+  let is_of_whom : Kernel.leaf_rule -> bool = function
+    | HistogramL1 | StronglyConvexArgmin _ -> true
+    | _ -> false in
+  match (moved : Kernel.relation) with
+  | ReplaceOne -> unsupported "samples under another relation"
+  | AddRemoveOne -> Texts.singleton samples_hidden
+  | ZeroOutOne ->
+    if has is_of_whom tree then wrong "expected a sum to which null records add nothing in a sample";
+    let found = if Texts.is_empty reasons then [] else [ untold ] in
+    let found = if has is_mean tree then divided :: found else found in
+    Texts.of_list (samples_hidden :: found)
 
 (* What using a mechanism takes on trust. *)
 type steps = { read : Kernel.mechanism; trusts : Texts.t }
@@ -451,9 +477,8 @@ let mechanism table value : steps =
         let moved, squared, tree, noise, reasons = gaussian event in
         let rate = dyadic rate in
         if Z.gt rate.qnum rate.qden then wrong "expected a rate in [0, 1]";
-        if moved <> AddRemoveOne then unsupported "samples under another relation";
         { read = SampledStep (rate, moved, squared, tree, noise);
-          trusts = Texts.add samples_hidden (declared reasons) }
+          trusts = Texts.union (sampled moved tree reasons) (declared reasons) }
       | _ -> assert false)
   | "repeated" -> (
       match fields [ "kind"; "event"; "times" ] value with
@@ -691,7 +716,7 @@ let by_party = "every record belongs to one party, and who holds which record is
 type t = { certificate : Kernel.certificate; hash : string }
 
 (* Older documents may leave out what was not listed in their time. *)
-let later = Texts.of_list [ stopping; parallel; whole_numbers ]
+let later = Texts.of_list [ stopping; parallel; whole_numbers; untold; divided ]
 
 let same what stated expected =
   let stated = List.map text (list stated) in

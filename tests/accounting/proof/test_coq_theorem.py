@@ -28,7 +28,7 @@ from dpledger.mechanisms import (
     Repeated,
     declared,
 )
-from dpledger.mechanisms.sensitivity import sum_of_bounded
+from dpledger.mechanisms.sensitivity import mean_of_bounded, sum_of_bounded
 
 needs_proofs = pytest.mark.skipif(
     shutil.which("coqc") is None or compiled_proofs() is None,
@@ -50,9 +50,11 @@ BEYOND = {
 }
 
 
-def sampled(rate: float, noise: float) -> PoissonSampled:
+def sampled(
+    rate: float, noise: float, adjacency: Adjacency = Adjacency.ADD_REMOVE_ONE
+) -> PoissonSampled:
     """Return a Gaussian step on a Poisson sample."""
-    return PoissonSampled(GaussianStep(sum_of_bounded(1, Adjacency.ADD_REMOVE_ONE), noise), rate)
+    return PoissonSampled(GaussianStep(sum_of_bounded(1, adjacency), noise), rate)
 
 
 def composed(*steps: Mechanism) -> bytes:
@@ -71,6 +73,10 @@ def certified(times: int, rate: float, noise: float) -> bytes:
 
 COUNT = DiscreteLaplaceStep(declared(1, "l1", adjacency=Adjacency.ADD_REMOVE_ONE, norm=Norm.L1), 8)
 MEAN = GaussianStep(sum_of_bounded(1, Adjacency.ADD_REMOVE_ONE), 10.0)
+ZEROED = (
+    declared(1, "example", adjacency=Adjacency.ZERO_OUT_ONE),
+    mean_of_bounded(100, 100, Adjacency.ZERO_OUT_ONE),
+)
 UNLIKE = {
     "two rates": (Repeated(sampled(1 / 64, 1.0), 100), Repeated(sampled(1 / 128, 1.5), 50)),
     "a noise of its own each": tuple(sampled(1 / 64, 1 + k / 8) for k in range(12)),
@@ -78,6 +84,10 @@ UNLIKE = {
     "samples beside counts": (Repeated(sampled(1 / 64, 1.0), 100), COUNT),
     "all records beside counts": (MEAN, COUNT),
     "once more alone": (Repeated(sampled(1 / 64, 1.0), 100), sampled(1 / 64, 1.0)),
+    "records zeroed out": (
+        Repeated(sampled(1 / 64, 1.0, Adjacency.ZERO_OUT_ONE), 100),
+        *(PoissonSampled(GaussianStep(moved, 1.0), 1 / 32) for moved in ZEROED),
+    ),
     "one of far larger loss": (Repeated(sampled(1 / 256, 4.0), 500), sampled(1 / 4, 1.0)),
 }
 """Steps that `certify` composes by their loss distributions, some from a later level on."""

@@ -134,7 +134,7 @@ RULES = {
         "guard (all_pay_in kind",
         "guard (all_pay_in kind || true",
     ),
-    "samples under any relation": ("Checker", "relation_eqb moved AddRemoveOne && ", ""),
+    "samples under any relation": ("Checker", "negb (relation_eqb moved ReplaceOne) && ", ""),
     "repetitions of a sampled step": ("Checker", "(inner, (often * n)%positive", "(inner, often"),
     "losses that occur once": ("Checker", "(side losses) n in", "(side losses) 1 in"),
     "losses of less than all records": (
@@ -261,6 +261,11 @@ MEANINGS = {
         "Certificate",
         "(answer r h data < Pos.to_nat answers)%nat",
         "(S (answer r h data) < Pos.to_nat answers)%nat",
+    ),
+    "a null record that is drawn may count": (
+        "Certificate",
+        "(moved = ZeroOutOne -> null_is_absent)",
+        "(moved = ZeroOutOne -> True)",
     ),
     "a rate that no sample has": (
         "Certificate",

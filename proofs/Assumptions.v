@@ -10,7 +10,7 @@ From Dpledger Require
   GaussianDelta
   GaussianConvolution Descent GaussianComposition PoissonSampling Events GaussianSeries Enclosure
   Losses Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
-  PureLoss Checker Operations Derivations Soundness Example EndToEnd.
+  PureLoss Checker Operations Derivations Claims Soundness Example FilterExample EndToEnd.
 
 Open Scope R_scope.
 
@@ -241,6 +241,10 @@ Definition checker_theorems := (
   @Operations.block_sound,
   @Derivations.minimiser_within,
   @Derivations.derived_sound,
+  @Claims.concluded_said,
+  @Claims.filtered_said,
+  @Claims.check_filter_sound,
+  @Claims.check_filter_dp,
   @Soundness.run_gdp,
   @Soundness.run_zcdp,
   @Soundness.run_pure,
@@ -258,6 +262,7 @@ Definition checker_theorems := (
   @Example.discrete_satisfied,
   @Example.discrete_gaussian_satisfied,
   @Example.response_satisfied,
+  @FilterExample.filter_satisfied,
   @Example.response_attained).
 Print checker_theorems.
 Print Assumptions checker_theorems.
@@ -272,6 +277,7 @@ Definition end_to_end_theorems := (
   @EndToEnd.laplace_run_pure,
   @EndToEnd.discrete_run_pure,
   @EndToEnd.discrete_gaussian_run_dp,
+  @EndToEnd.lucky_run_dp,
   @EndToEnd.response_run_pure).
 Print end_to_end_theorems.
 Print Assumptions end_to_end_theorems.

@@ -115,6 +115,7 @@ Inductive rule :=
   | EventsRule
   | Weaken (value : Q)
   | Restate  (** post-processing, given *)
+  | Filter (budget : Q)
   | Group (size : positive)
   | ReplaceOneRule
   | ZcdpRdp (order : Q)
@@ -544,16 +545,49 @@ Record satisfies {X} (null : X) (c : certificate) (r : execution X) : Prop := Sa
   steps_are_allowed : forall j h, In h (all_transcripts r) ->
     exists rest, Permutation (met r j h ++ rest) (allowed c j) }.
 
-(** ** What a claim says of a run *)
+(** ** What a claim says *)
 
-Definition holds {X} (null : X) (r : execution X) (statement : claim) : Prop :=
-  let adj := group_neighbours null (claim_relation statement) (claim_group statement) in
-  match claim_notion statement with
-  | Gdp mu_squared => forall x y, adj x y ->
-      below_profile (all_transcripts r) (run_law r x) (run_law r y)
-        (gaussian_profile (sqrt (Q2R mu_squared)))
-  | Zcdp rho => zcdp adj (all_transcripts r) (run_law r) (Q2R rho)
-  | PureDp epsilon => pure adj (all_transcripts r) (run_law r) (Q2R epsilon)
-  | Rdp order epsilon => rdp adj (all_transcripts r) (run_law r) (Q2R order) (Q2R epsilon)
-  | ApproxDp delta epsilon => dp adj (all_transcripts r) (run_law r) (Q2R epsilon) (Q2R delta)
+(** A notion's last number: the larger, the less is said. *)
+Definition cost_of_notion (n : notion) : Q :=
+  match n with
+  | Gdp c | Zcdp c | PureDp c => c
+  | Rdp _ e | ApproxDp _ e => e
   end.
+
+(** What a notion, with the last number [a], says of a mechanism of finitely many outcomes. *)
+Definition costs {A D} (adj : D -> D -> Prop) (l : list A) (M : D -> A -> R) (n : notion)
+  (a : R) : Prop :=
+  match n with
+  | Gdp _ => forall x y, adj x y -> below_profile l (M x) (M y) (gaussian_profile (sqrt a))
+  | Zcdp _ => zcdp adj l M a
+  | PureDp _ => pure adj l M a
+  | Rdp order _ => rdp adj l M (Q2R order) a
+  | ApproxDp delta _ => dp adj l M a (Q2R delta)
+  end.
+
+Definition claimed {X A} (null : X) (l : list A) (M : (nat -> list X) -> A -> R)
+  (statement : claim) : Prop :=
+  costs (group_neighbours null (claim_relation statement) (claim_group statement)) l M
+    (claim_notion statement) (Q2R (cost_of_notion (claim_notion statement))).
+
+(** Of a run: of all that is ever seen of it. *)
+Definition holds {X} (null : X) (r : execution X) (statement : claim) : Prop :=
+  claimed null (all_transcripts r) (run_law r) statement.
+
+(** ** What a filter lets happen *)
+
+(** A run of at most so many rounds, whose messages are any: what a round does may depend on all
+    messages so far, so may what it costs, and a run that has stopped has rounds that read nobody.
+    Towards a record of a party whose records it reads a round costs [cost h], in the notion of the
+    budget that was [kept]; no transcript holds rounds that cost a party's records more than it. *)
+Record filtered {X A} (null : X) (kept : claim) (outcomes : list A -> list A)
+  (law : (nat -> list X) -> list A -> A -> R) (reads : list A -> nat -> bool)
+  (cost : list A -> R) (most : nat) : Prop := Filtered {
+  messages_are_drawn : forall data h, distribution (outcomes h) (law data h);
+  others_are_unread : forall h j data part, reads h j = false ->
+    forall a, In a (outcomes h) -> law (with_part data j part) h a = law data h a;
+  rounds_cost : forall h, 0 <= cost h /\ forall j, reads h j = true ->
+    costs (differ_at (neighbours null (claim_relation kept)) j) (outcomes h)
+      (fun data => law data h) (claim_notion kept) (cost h);
+  budget_is_kept : forall j h, In h (transcripts outcomes most) ->
+    spent (cost_to reads cost j) h <= Q2R (cost_of_notion (claim_notion kept)) }.

@@ -320,13 +320,15 @@ Definition views (events : list event) : list exposure :=
 
 (** ** Nodes *)
 
-(** What is known: a cost of what a record is exposed to, or a claim about the whole run. *)
+(** What is known: a cost of what a record is exposed to, a claim about the whole run, or one about
+    whatever a filter lets happen that has kept a budget. *)
 Inductive judgement :=
   | Part (e : exposure) (statement : claim)
-  | Whole (statement : claim).
+  | Whole (statement : claim)
+  | Kept (budget statement : claim).
 
 Definition statement_of (j : judgement) : claim :=
-  match j with Part _ s | Whole s => s end.
+  match j with Part _ s | Whole s | Kept _ s => s end.
 
 (** (sensitivity / noise)^2 *)
 Definition gaussian_ratio (m : mechanism) : option Q :=
@@ -366,12 +368,6 @@ Definition pays_in (kind : notion) (m : mechanism) : bool :=
   | PureDp _, (ResponseStep _ _ | Repeated _ _) => true
   | Rdp _ _, _ | ApproxDp _ _, _ => true
   | _, _ => false
-  end.
-
-Definition cost_of_notion (n : notion) : Q :=
-  match n with
-  | Gdp c | Zcdp c | PureDp c => c
-  | Rdp _ e | ApproxDp _ e => e
   end.
 
 (** The same notion (at the same order or delta), at another cost. *)
@@ -649,7 +645,7 @@ Fixpoint dearest (premises : list judgement) (kind : notion) : option (list expo
         | None => None
         end
       else None
-  | Whole _ :: _ => None
+  | _ :: _ => None
   end.
 
 (** From what a record of each party is exposed to, to the run. *)
@@ -668,27 +664,54 @@ Definition all_events (premises : list judgement) : option judgement :=
       end
   end.
 
-Definition with_notion (j : judgement) (n : notion) : judgement :=
-  match j with
-  | Part e s => Part e (Claim (claim_relation s) (claim_group s) n)
-  | Whole s => Whole (Claim (claim_relation s) (claim_group s) n)
-  end.
-
-Definition weaken (cost : Q) (j : judgement) : option judgement :=
-  let n := claim_notion (statement_of j) in
-  guard (Qle_bool (cost_of_notion n) cost) (with_notion j (at_cost cost n)).
+Definition weaken (cost : Q) (s : claim) : option claim :=
+  guard (Qle_bool (cost_of_notion (claim_notion s)) cost)
+    (Claim (claim_relation s) (claim_group s) (at_cost cost (claim_notion s))).
 
 (** k records: k^2 times the cost, k times in pure DP. *)
-Definition enlarged (k : positive) (group : positive) (r' : relation) (s : claim) :
-  option judgement :=
+Definition enlarged (k : positive) (group : positive) (r' : relation) (s : claim) : option claim :=
   if Pos.eqb (claim_group s) 1 then
     match claim_notion s with
-    | Gdp c => Some (Whole (Claim r' group (Gdp (integer k * integer k * c))))
-    | Zcdp c => Some (Whole (Claim r' group (Zcdp (integer k * integer k * c))))
-    | PureDp c => Some (Whole (Claim r' group (PureDp (integer k * c))))
+    | Gdp c => Some (Claim r' group (Gdp (integer k * integer k * c)))
+    | Zcdp c => Some (Claim r' group (Zcdp (integer k * integer k * c)))
+    | PureDp c => Some (Claim r' group (PureDp (integer k * c)))
     | _ => None
     end
   else None.
+
+(** What follows from one claim, whatever run it is about. *)
+Definition concluded (rule : rule) (s : claim) : option claim :=
+  match rule, s with
+  | Weaken cost, _ => weaken cost s
+  | Restate, _ => Some s
+  | Group size, _ => enlarged size size (claim_relation s) s
+  | ReplaceOneRule, _ =>
+      match claim_relation s with
+      | ReplaceOne => None
+      | _ => enlarged 2 1 ReplaceOne s
+      end
+  | ZcdpRdp order, Claim r' g (Zcdp rho) =>
+      guard (negb (Qle_bool order 1)) (Claim r' g (Rdp order (order * rho)))
+  | PureApproxDp delta, Claim r' g (PureDp eps) =>
+      guard (probability delta) (Claim r' g (ApproxDp delta eps))
+  | RdpApproxDp delta eps, Claim r' g (Rdp order tau) =>
+      guard (probability delta && Qle_bool 0 eps && order_suffices order tau delta eps)
+        (Claim r' g (ApproxDp delta eps))
+  | GdpApproxDp delta eps, Claim r' g (Gdp mu_squared) =>
+      guard (probability delta && gaussian_delta_at_most mu_squared eps delta)
+        (Claim r' g (ApproxDp delta eps))
+  | _, _ => None
+  end.
+
+(** A budget above what the list at hand costs one record, which is then one that could happen. *)
+Definition filter (budget : Q) (s : claim) : option judgement :=
+  let kept := Claim (claim_relation s) 1 (at_cost budget (claim_notion s)) in
+  guard (Pos.eqb (claim_group s) 1 && Qle_bool (cost_of_notion (claim_notion s)) budget
+         && match claim_notion s with
+            | Gdp _ | Zcdp _ => true
+            | Rdp order _ => negb (Qle_bool order 1)
+            | _ => false
+            end) (Kept kept kept).
 
 Definition privacy_loss (parts : list part) (step : Q) (doublings : list nat)
   (dense digits : positive) (cut : Z) (delta eps : Q) : option judgement :=
@@ -700,7 +723,8 @@ Definition privacy_loss (parts : list part) (step : Q) (doublings : list nat)
   | None => None
   end.
 
-Definition follows (rule : rule) (premises : list judgement) : option judgement :=
+(** Rules about mechanisms, and what a record is exposed to. *)
+Definition of_parts (rule : rule) (premises : list judgement) : option judgement :=
   match rule, premises with
   | GaussianGdp m, [] => leaf gaussian_ratio m Gdp
   | GaussianZcdp m, [] => leaf gaussian_ratio m (fun c => Zcdp (c / 2))
@@ -713,27 +737,19 @@ Definition follows (rule : rule) (premises : list judgement) : option judgement 
   | Composition counts, _ => composition counts premises
   | RepeatedRule m, _ => repeated m premises
   | EventsRule, _ => all_events premises
-  | Weaken cost, [j] => weaken cost j
-  | Restate, [j] => Some j
-  | Group size, [Whole s] => enlarged size size (claim_relation s) s
-  | ReplaceOneRule, [Whole s] =>
-      match claim_relation s with
-      | ReplaceOne => None
-      | _ => enlarged 2 1 ReplaceOne s
-      end
-  | ZcdpRdp order, [Whole (Claim r' g (Zcdp rho))] =>
-      guard (negb (Qle_bool order 1)) (Whole (Claim r' g (Rdp order (order * rho))))
-  | PureApproxDp delta, [Whole (Claim r' g (PureDp eps))] =>
-      guard (probability delta) (Whole (Claim r' g (ApproxDp delta eps)))
-  | RdpApproxDp delta eps, [Whole (Claim r' g (Rdp order tau))] =>
-      guard (probability delta && Qle_bool 0 eps && order_suffices order tau delta eps)
-        (Whole (Claim r' g (ApproxDp delta eps)))
-  | GdpApproxDp delta eps, [Whole (Claim r' g (Gdp mu_squared))] =>
-      guard (probability delta && gaussian_delta_at_most mu_squared eps delta)
-        (Whole (Claim r' g (ApproxDp delta eps)))
+  | Weaken cost, [Part e s] => option_map (Part e) (weaken cost s)
+  | Restate, [Part e s] => Some (Part e s)
   | PrivacyLoss parts step doublings dense digits cut delta eps, [] =>
       privacy_loss parts step doublings dense digits cut delta eps
   | _, _ => None
+  end.
+
+Definition follows (rule : rule) (premises : list judgement) : option judgement :=
+  match premises, rule with
+  | [Whole s], Filter budget => filter budget s
+  | [Whole s], _ => option_map Whole (concluded rule s)
+  | [Kept budget s], _ => option_map (Kept budget) (concluded rule s)
+  | _, _ => of_parts rule premises
   end.
 
 Fixpoint at_places (known : PositiveMap.t judgement) (places : list positive) :
@@ -777,13 +793,17 @@ Definition relation_of (c : certificate) : relation :=
   | _ => ReplaceOne
   end.
 
-Definition check (c : certificate) : option claim :=
+Definition judged (c : certificate) : option judgement :=
   let table := numbered 1 (mechanisms c) in
   let r := relation_of c in
   if forallb (mechanism_ok r table) (mechanisms c) then
-    match all_nodes table r (views (events c)) (fun kind => forallb (pays_in kind) (mechanisms c))
-            (PositiveMap.empty judgement) 1 None (nodes c) with
-    | Some (Whole s) => Some s
-    | _ => None
-    end
+    all_nodes table r (views (events c)) (fun kind => forallb (pays_in kind) (mechanisms c))
+      (PositiveMap.empty judgement) 1 None (nodes c)
   else None.
+
+Definition check (c : certificate) : option claim :=
+  match judged c with Some (Whole s) => Some s | _ => None end.
+
+(** The budget that a filter kept, and what follows of whatever it lets happen. *)
+Definition check_filter (c : certificate) : option (claim * claim) :=
+  match judged c with Some (Kept budget s) => Some (budget, s) | _ => None end.

@@ -8,7 +8,8 @@ From Coquelicot Require Import Coquelicot.
 From Interval Require Import Tactic.
 From Interval.Float Require Import Specific_ops Specific_stdz.
 From Dpledger Require Import Finite GaussianIntegral Gaussian Pure GaussianDelta Sensitivity
-  Certificate Checker Soundness Example.
+  Certificate Checker Soundness Claims Example
+  FilterExample.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -113,6 +114,18 @@ Proof.
   intros Hg; apply (check_pure discrete_example AddRemoveOne) with (null := 0).
   - vm_compute; reflexivity.
   - apply discrete_satisfied, Hg.
+Qed.
+
+(** Whatever a filter lets happen: here a run that stops when it is lucky. *)
+Theorem lucky_run_dp (grid : list R) :
+  ascending m_infty grid ->
+  dp (one_part replace_one) (transcripts (lucky_outcomes grid) 2) (fun x => run (lucky_law x))
+    (Q2R (49834 # 10000)) (Q2R (1 # 100000)).
+Proof.
+  intros Hg; apply (check_filter_dp filter_example filter_budget ReplaceOne)
+    with (null := 0) (reads := lucky_reads) (cost := lucky_cost).
+  - vm_compute; reflexivity.
+  - apply filter_satisfied, Hg.
 Qed.
 
 (** Discrete Gaussian noise, through zCDP. *)

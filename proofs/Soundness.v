@@ -6,7 +6,8 @@ From Coquelicot Require Import Coquelicot.
 From Dpledger Require Import Sums Conversion Finite Gaussian Pure PureRenyi DiscreteLaplace
   DiscreteGaussian GaussianDelta Sensitivity Descent
   Domination GaussianComposition PoissonSampling Events Enclosure Losses LossLists LossEnclosures
-  LossComposition FixedPoint SampledLoss PureLoss Certificate Checker Operations Derivations.
+  LossComposition FixedPoint SampledLoss PureLoss Certificate Checker Operations Derivations
+  Claims.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -348,17 +349,6 @@ Hypothesis run_satisfies : satisfies null c r.
 
 Notation adj := (neighbours null r0).
 Notation mechanism_of h := (next_mechanism r h).
-
-Lemma with_own_part (data : nat -> list X) j : with_part data j (data j) = data.
-Proof.
-  extensionality i; unfold with_part; destruct (Nat.eqb_spec i j) as [->|]; reflexivity.
-Qed.
-
-Lemma same_with_part (x y : nat -> list X) j : same_but j x y -> y = with_part x j (y j).
-Proof.
-  intros E; extensionality i; unfold with_part.
-  destruct (Nat.eqb_spec i j) as [->|N]; [reflexivity|symmetry; apply E, N].
-Qed.
 
 (** Which step a Gaussian round is, and what that makes its law. *)
 Definition plain_round (h : history) (s std : R) : Prop :=
@@ -1078,26 +1068,6 @@ Proof. apply run_distribution; intros h; apply laws. Qed.
 
 (** ** Claims *)
 
-Lemma one_step (r' : relation) x y :
-  group_neighbours null r' 1 x y -> one_part (neighbours null r') x y.
-Proof. intros (z & E & A); simpl in E; subst z; exact A. Qed.
-
-Lemma replaced_in_two r' (x y : nat -> list X) :
-  r' <> ReplaceOne -> one_part replace_one x y -> steps (one_part (neighbours null r')) 2 x y.
-Proof.
-  intros Hr (j & A & E); inversion A as [before after a b Ex Ey].
-  set (middle := match r' with ZeroOutOne => before ++ null :: after | _ => before ++ after end).
-  assert (A1 : neighbours null r' (x j) middle /\ neighbours null r' middle (y j)).
-  { rewrite <- Ex, <- Ey; unfold middle; destruct r'; [congruence| |]; split; constructor. }
-  assert (Own : forall part, with_part x j part j = part)
-    by (intros; unfold with_part; rewrite Nat.eqb_refl; reflexivity).
-  assert (Other : forall part i, i <> j -> with_part x j part i = x i).
-  { intros part i N; unfold with_part; destruct (Nat.eqb_spec i j); congruence. }
-  exists (with_part x j middle); split; [exists x; split; [reflexivity|]|].
-  - exists j; split; [rewrite Own; apply A1|intros i N; rewrite Other; auto].
-  - exists j; split; [rewrite Own; apply A1|intros i N; rewrite Other; auto].
-Qed.
-
 (** A part costs its weight; a claim about the whole holds. *)
 Definition valid (j : judgement) : Prop :=
   match j with
@@ -1110,8 +1080,8 @@ Definition valid (j : judgement) : Prop :=
       (forall i, In i (unrolled e) -> bounds_step with_first i (K i)) /\
       profile (all_of K (unrolled e)) 1 (exp (Q2R eps)) <= Q2R delta
   | Part _ _ => False
-  | Whole (Claim _ _ (Rdp order _) as s) => 1 < Q2R order /\ holds null r s
-  | Whole s => holds null r s
+  | Whole s => said null (all_transcripts r) (run_law r) s
+  | Kept _ _ => True
   end.
 
 Lemma valid_part e s kind : valid (Part e s) -> same_kind (claim_notion s) kind = true ->
@@ -1280,7 +1250,7 @@ Lemma composed_within counts premises kind e total' :
   composed counts premises kind = Some (e, total') -> within kind e (Q2R total').
 Proof.
   revert premises e total'; induction counts as [|n counts IH];
-    intros [|[e1 s1|s1] premises] e total' V K H; simpl in H; try discriminate.
+    intros [|[e1 s1|s1|b1 s1] premises] e total' V K H; simpl in H; try discriminate.
   - injection H as <- <-.
     destruct K as [a [->|[->| ->]]]; simpl; unfold weight, Q2R; simpl; lra.
   - destruct (same_kind (claim_notion s1) kind) eqn:E; [|discriminate].
@@ -1304,7 +1274,7 @@ Proof.
   assert (K : exists a, claim_notion (statement_of first) = Gdp a
                         \/ claim_notion (statement_of first) = Zcdp a
                         \/ claim_notion (statement_of first) = PureDp a).
-  { destruct counts; [discriminate|]; destruct first as [e1 s1|]; [|discriminate]; simpl in C.
+  { destruct counts; [discriminate|]; destruct first as [e1 s1| |]; try discriminate; simpl in C.
     destruct (same_kind (claim_notion s1) (claim_notion s1)) eqn:S; [|discriminate].
     exact (same_kind_gdp _ _ S). }
   apply (composed_within counts (first :: premises)) in C; auto.
@@ -1316,7 +1286,7 @@ Lemma repeated_valid m premises j :
 Proof.
   intros V; unfold repeated; fold (mechanism_at c m).
   destruct (mechanism_at c m) as [[| | | | | |inner n]|] eqn:F; try discriminate.
-  destruct premises as [|[[|[i k] [|]] s|] [|]]; try discriminate; intros H.
+  destruct premises as [|[[|[i k] [|]] s| |] [|]]; try discriminate; intros H.
   apply guard_some in H as [G <-]; rewrite !andb_true_iff, !Pos.eqb_eq in G.
   destruct G as [[-> ->] S]; specialize (V _ (or_introl eq_refl)).
   pose proof (mechanism_found _ _ F) as Ok; cbn in Ok; fold (mechanism_at c inner) in Ok.
@@ -1336,7 +1306,7 @@ Lemma dearest_within premises kind covered most :
   dearest premises kind = Some (covered, most) ->
   forall e, In e covered -> within kind e (Q2R most).
 Proof.
-  revert covered most; induction premises as [|[e1 s1|s1] premises IH];
+  revert covered most; induction premises as [|[e1 s1|s1|b1 s1] premises IH];
     intros covered most V K H; simpl in H; try discriminate.
   - injection H as <- <-; intros e [].
   - destruct (comparable (claim_notion s1) kind) eqn:E; [|discriminate].
@@ -1357,19 +1327,26 @@ Lemma whole_gdp a :
   forallb (pays_in (Gdp 0)) (mechanisms c) = true ->
   (forall v, In v (views (events c)) -> weight cost v <= Q2R a) ->
   valid (Whole (Claim r0 1 (Gdp a))).
-Proof. intros U H x y A; apply (run_gdp (Q2R a) U H), one_step, A. Qed.
+Proof.
+  intros U H; split; [exact I|]; intros x y A; apply (run_gdp (Q2R a) U H), one_step, A.
+Qed.
 
 Lemma whole_zcdp a :
   forallb (pays_in (Zcdp 0)) (mechanisms c) = true ->
   (forall v, In v (views (events c)) -> weight rho v <= Q2R a) ->
   valid (Whole (Claim r0 1 (Zcdp a))).
-Proof. intros U H alpha Ha x y A; apply (run_zcdp (Q2R a) U H alpha Ha), one_step, A. Qed.
+Proof.
+  intros U H; split; [exact I|]; intros alpha Ha x y A.
+  apply (run_zcdp (Q2R a) U H alpha Ha), one_step, A.
+Qed.
 
 Lemma whole_pure a :
   forallb (pays_in (PureDp 0)) (mechanisms c) = true ->
   (forall v, In v (views (events c)) -> weight cost v <= Q2R a) ->
   valid (Whole (Claim r0 1 (PureDp a))).
-Proof. intros U H x y A; apply (run_pure (Q2R a) U H), one_step, A. Qed.
+Proof.
+  intros U H; split; [exact I|]; intros x y A; apply (run_pure (Q2R a) U H), one_step, A.
+Qed.
 
 (** A larger eps, a smaller delta. *)
 Lemma profile_weight L b b' : proper L -> b <= b' -> profile L 1 b' <= profile L 1 b.
@@ -1385,7 +1362,8 @@ Lemma whole_approx_dp delta a :
      profile (all_of K (unrolled v)) 1 (exp (Q2R a)) <= Q2R delta) ->
   valid (Whole (Claim r0 1 (ApproxDp delta a))).
 Proof.
-  intros H x y A event; cbn [claim_notion] in *; apply one_step in A as (j & Axy & Same).
+  intros H; split; [exact I|]; intros x y A event; cbn [claim_notion] in *.
+  apply one_step in A as (j & Axy & Same).
   destruct (allowed_unrolled j) as (v & extra & Iv & P).
   assert (O : exists with_first, oriented with_first (x j) (y j)).
   { cbn [claim_relation] in Axy; unfold oriented, in_order; destruct r0 eqn:Ea;
@@ -1405,7 +1383,7 @@ Lemma dearest_losses premises delta a covered most :
   (forall i, In i (unrolled e) -> bounds_step with_first i (K i)) /\
   profile (all_of K (unrolled e)) 1 (exp (Q2R most)) <= Q2R delta.
 Proof.
-  revert covered most; induction premises as [|[e1 s1|s1] premises IH];
+  revert covered most; induction premises as [|[e1 s1|s1|b1 s1] premises IH];
     intros covered most V H; simpl in H; try discriminate.
   - injection H as <- <-; intros e [].
   - destruct (comparable (claim_notion s1) (ApproxDp delta a)) eqn:E; [|discriminate].
@@ -1443,7 +1421,7 @@ Proof.
   assert (Covered : forall v, In v (views (events c)) -> In v covered).
   { intros v Iv; rewrite forallb_forall in G; specialize (G v Iv).
     apply existsb_exists in G as (e & Ie & E); apply exposure_eqb_eq in E; subst e; exact Ie. }
-  destruct first as [e1 s1|s1]; [|discriminate]; cbn [statement_of] in *.
+  destruct first as [e1 s1|s1|b1 s1]; try discriminate; cbn [statement_of] in *.
   destruct (claim_notion s1) as [k|k|k|k k'|delta k] eqn:N.
   - pose proof (dearest_within _ _ _ _ V (ex_intro _ k (or_introl eq_refl)) C) as W.
     apply whole_gdp; [exact U|]; intros v Iv; apply (W v), Covered, Iv.
@@ -1457,150 +1435,14 @@ Proof.
     apply whole_approx_dp; intros v Iv; apply (W v), Covered, Iv.
 Qed.
 
-Lemma profile_larger mu mu' a b :
-  0 <= mu <= mu' -> 0 <= a -> 0 <= b -> gaussian_profile mu a b <= gaussian_profile mu' a b.
+Lemma weaken_part a e s s' : valid (Part e s) -> weaken a s = Some s' -> valid (Part e s').
 Proof.
-  intros [H0 H] Ha Hb; destruct H0 as [H0|<-].
-  2:{ rewrite (profile_zero 0) by lra; apply profile_ge; assumption. }
-  destruct Ha as [Ha|<-]; [|rewrite !profile_a0; lra].
-  destruct Hb as [Hb|<-]; [|rewrite !profile_b0; lra].
-  rewrite !profile_delta by lra; apply Rmult_le_compat_l; [lra|].
-  apply gaussian_delta_increasing; lra.
-Qed.
-
-Lemma dp_weaken_epsilon {A D} (adj' : D -> D -> Prop) (l : list A) (M : D -> A -> R)
-  eps eps' delta :
-  (forall d, distribution l (M d)) -> eps <= eps' ->
-  dp adj' l M eps delta -> dp adj' l M eps' delta.
-Proof.
-  intros Dl H Hd x y Axy event; specialize (Hd x y Axy event).
-  assert (0 <= prob l (M y) event).
-  { apply total_nonneg; intros a Ia; destruct (event a); [apply Dl, Ia|lra]. }
-  pose proof (exp_le eps eps' H); nra.
-Qed.
-
-Lemma pure_weaken {A D} (adj' : D -> D -> Prop) (l : list A) (M : D -> A -> R) eps eps' :
-  (forall d, nonneg l (M d)) -> eps <= eps' -> pure adj' l M eps -> pure adj' l M eps'.
-Proof.
-  intros Nn H P x y Axy a I; eapply Rle_trans; [apply (P x y Axy a I)|].
-  apply Rmult_le_compat_r; [apply Nn, I|apply exp_le, H].
-Qed.
-
-Lemma weaken_valid a j j' : valid j -> weaken a j = Some j' -> valid j'.
-Proof.
-  unfold weaken; cbv zeta; intros V H; apply guard_some in H as [Le <-]; apply Qle_bool_R in Le.
-  destruct j as [e [r' g [b|b|b|o b|o b]]|[r' g [b|b|b|o b|o b]]]; simpl in *; try contradiction;
-    try (intuition lra).
-  - destruct V as (Er & Eg & V); split; [exact Er|split; [exact Eg|]].
-    intros with_first; destruct (V with_first) as (K & B & D); exists K; split; [exact B|].
-    eapply Rle_trans; [|exact D]; apply profile_weight; [|apply exp_le, Le].
-    apply all_of_proper; intros i I; apply (B i I).
-  - intros x y A; apply below_profile_weaken with (2 := V x y A); intros; apply profile_larger;
-      try assumption; split; [apply sqrt_pos|apply sqrt_le_1_alt, Le].
-  - intros alpha Ha x y A; apply rdp_pair_weaken with (3 := V alpha Ha x y A); [exact Ha|nra].
-  - apply pure_weaken with (Q2R b); [intros x; apply run_laws|exact Le|exact V].
-  - destruct V as [Ho V]; split; [exact Ho|].
-    intros x y A; apply rdp_pair_weaken with (3 := V x y A); assumption.
-  - apply dp_weaken_epsilon with (Q2R b); [apply run_laws|exact Le|exact V].
-Qed.
-
-Lemma square_times k a : Q2R (integer k * integer k * a) = IZR (Zpos k) * IZR (Zpos k) * Q2R a.
-Proof. rewrite !Q2R_mult, !Q2R_integer_positive; reflexivity. Qed.
-
-(** k steps of a relation, for claims about one step of it. *)
-Lemma group_gdp r' k a x y :
-  holds null r (Claim r' 1 (Gdp a)) -> steps (one_part (neighbours null r')) (Pos.to_nat k) x y ->
-  below_profile (all_transcripts r) (run_law r x) (run_law r y)
-    (gaussian_profile (sqrt (Q2R (integer k * integer k * a)))).
-Proof.
-  intros H Sxy; rewrite square_times, sqrt_mult_alt by (pose proof (Pos_real k); nra).
-  rewrite sqrt_square by (pose proof (Pos_real k); lra).
-  rewrite <- INR_positive; apply (gdp_group (one_part (neighbours null r'))); auto.
-  - apply run_laws.
-  - apply sqrt_pos.
-  - intros u v A; apply H; exists u; split; [reflexivity|exact A].
-Qed.
-
-Lemma group_zcdp r' k a :
-  holds null r (Claim r' 1 (Zcdp a)) ->
-  zcdp (steps (one_part (neighbours null r')) (Pos.to_nat k)) (all_transcripts r) (run_law r)
-    (Q2R (integer k * integer k * a)).
-Proof.
-  intros H; rewrite square_times, <- INR_positive.
-  replace (INR (Pos.to_nat k) * INR (Pos.to_nat k) * Q2R a) with (INR (Pos.to_nat k) ^ 2 * Q2R a)
-    by ring.
-  apply group_privacy; [apply run_laws|].
-  intros alpha Ha x y A; apply (H alpha Ha); exists x; split; [reflexivity|exact A].
-Qed.
-
-Lemma group_pure r' k a :
-  holds null r (Claim r' 1 (PureDp a)) ->
-  pure (steps (one_part (neighbours null r')) (Pos.to_nat k)) (all_transcripts r) (run_law r)
-    (Q2R (integer k * a)).
-Proof.
-  intros H; rewrite Q2R_mult, Q2R_integer_positive, <- INR_positive.
-  apply pure_group; intros x y A; apply H; exists x; split; [reflexivity|exact A].
-Qed.
-
-Lemma enlarged_group size s j :
-  valid (Whole s) -> enlarged size size (claim_relation s) s = Some j -> valid j.
-Proof.
-  destruct s as [r' g n]; unfold enlarged; cbn [claim_group claim_notion claim_relation].
-  destruct (Pos.eqb_spec g 1) as [->|]; [|discriminate].
-  destruct n as [a|a|a|o a|o a]; try discriminate; intros V H; injection H as <-; simpl.
-  - intros x y A; apply (group_gdp r'); assumption.
-  - apply (group_zcdp r'); assumption.
-  - apply (group_pure r'); assumption.
-Qed.
-
-Lemma enlarged_replace s j :
-  claim_relation s <> ReplaceOne ->
-  valid (Whole s) -> enlarged 2 1 ReplaceOne s = Some j -> valid j.
-Proof.
-  destruct s as [r' g n]; unfold enlarged; cbn [claim_group claim_notion claim_relation].
-  intros Hr; destruct (Pos.eqb_spec g 1) as [->|]; [|discriminate].
-  destruct n as [a|a|a|o a|o a]; try discriminate; intros V H; injection H as <-; simpl.
-  - intros x y A; apply one_step, (replaced_in_two r') in A; [|exact Hr].
-    apply (group_gdp r' 2); assumption.
-  - intros alpha Ha x y A; apply one_step, (replaced_in_two r') in A; [|exact Hr].
-    apply (group_zcdp r' 2 a V alpha Ha); assumption.
-  - intros x y A; apply one_step, (replaced_in_two r') in A; [|exact Hr].
-    apply (group_pure r' 2 a V); assumption.
-Qed.
-
-Lemma to_rdp r' g a order :
-  valid (Whole (Claim r' g (Zcdp a))) -> negb (Qle_bool order 1) = true ->
-  valid (Whole (Claim r' g (Rdp order (order * a)))).
-Proof.
-  rewrite negb_true_iff; intros V H; apply Qle_bool_R_false in H; rewrite Q2R_number in H.
-  split; [exact H|]; unfold holds; cbn [claim_notion claim_relation claim_group].
-  rewrite Q2R_mult, Rmult_comm; apply V, H.
-Qed.
-
-Lemma pure_to_approx_dp r' g a delta :
-  valid (Whole (Claim r' g (PureDp a))) -> probability delta = true ->
-  valid (Whole (Claim r' g (ApproxDp delta a))).
-Proof.
-  intros V H; apply andb_true_iff in H as [H _]; apply positive_number_R in H.
-  apply dp_weaken with 0; [lra|apply pure_dp, V].
-Qed.
-
-Lemma rdp_to_approx_dp r' g order tau delta eps :
-  valid (Whole (Claim r' g (Rdp order tau))) -> order_suffices order tau delta eps = true ->
-  valid (Whole (Claim r' g (ApproxDp delta eps))).
-Proof.
-  intros [_ V] H; destruct (order_suffices_sound _ _ _ _ H) as (Ho & Hd & Le).
-  apply dp_weaken_epsilon with (2 := Le); [apply run_laws|].
-  apply rdp_to_dp_at_delta; [apply run_laws|exact Ho|exact Hd|exact V].
-Qed.
-
-Lemma gdp_to_approx_dp r' g a delta eps :
-  valid (Whole (Claim r' g (Gdp a))) -> gaussian_delta_at_most a eps delta = true ->
-  valid (Whole (Claim r' g (ApproxDp delta eps))).
-Proof.
-  intros V H; destruct (gaussian_delta_at_most_sound _ _ _ H) as [Ha Le].
-  apply dp_weaken with (gaussian_delta (sqrt (Q2R a)) (Q2R eps)); [exact Le|].
-  apply profile_dp; [apply sqrt_lt_R0, Ha|exact V].
+  unfold weaken; intros V H; apply guard_some in H as [Le <-]; apply Qle_bool_R in Le.
+  destruct s as [r' g [b|b|b|o b|o b]]; simpl in *; try contradiction; try (intuition lra).
+  destruct V as (Er & Eg & V); split; [exact Er|split; [exact Eg|]].
+  intros with_first; destruct (V with_first) as (K & B & D); exists K; split; [exact B|].
+  eapply Rle_trans; [|exact D]; apply profile_weight; [|apply exp_le, Le].
+  apply all_of_proper; intros i I; apply (B i I).
 Qed.
 
 Lemma concat_one (m : positive) k : concat (repeat [m] k) = repeat m k.
@@ -1867,15 +1709,14 @@ Qed.
 
 Strategy transparent [step_losses odds_loss LossComposition.composed loss_delta_at_most].
 
-(** Every rule. *)
-Theorem follows_valid rule premises j :
+Lemma of_parts_valid rule premises j :
   (forall i, In i premises -> valid i) ->
-  follows table r0 (views (events c)) (fun kind => forallb (pays_in kind) (mechanisms c)) rule premises = Some j ->
+  of_parts table r0 (views (events c)) (fun kind => forallb (pays_in kind) (mechanisms c)) rule premises = Some j ->
   valid j.
 Proof.
   intros V H;
-    destruct rule as [m|m|m|m|m|m eps|m eps|m eps|counts|m| |a| |size| |order|delta|delta eps|delta eps
-                     |parts step doublings dense digits cut delta eps]; cbn [follows] in H.
+    destruct rule as [m|m|m|m|m|m eps|m eps|m eps|counts|m| |a| |a|size| |order|delta|delta eps|delta eps
+                     |parts step doublings dense digits cut delta eps]; cbn [of_parts] in H.
   - destruct premises; [|discriminate]; apply leaf_valid with (kind := Gdp 0) (3 := H); [reflexivity|].
     intros step a F E; destruct (gaussian_leaf m a step F (or_introl E)) as (One & W & _).
     split; [exact One|cbn [within cost_of_notion]; rewrite (weight_one _ _ One); lra].
@@ -1900,58 +1741,34 @@ Proof.
   - apply composition_valid with (2 := H), V.
   - apply repeated_valid with (2 := H), V.
   - apply all_events_valid with (2 := H), V.
-  - destruct premises as [|i [|]]; try discriminate.
-    apply weaken_valid with (2 := H), V; left; reflexivity.
-  - destruct premises as [|i [|]]; try discriminate; injection H as <-.
+  - destruct premises as [|[e s|s|b s] [|]]; try discriminate.
+    destruct (weaken a s) as [s'|] eqn:E; [|discriminate]; injection H as <-.
+    apply weaken_part with (2 := E), V; left; reflexivity.
+  - destruct premises as [|[e s|s|b s] [|]]; try discriminate; injection H as <-.
     apply V; left; reflexivity.
-  - destruct premises as [|[e s|s] [|]]; try discriminate.
-    apply enlarged_group with (2 := H), V; left; reflexivity.
-  - destruct premises as [|[e s|s] [|]]; try discriminate.
-    assert (V' : valid (Whole s)) by (apply V; left; reflexivity).
-    destruct (claim_relation s) eqn:E; try discriminate;
-      (apply enlarged_replace with (3 := H); [congruence|exact V']).
-  - destruct premises as [|[e s|[r' g [a|a|a|o a|o a]]] [|]]; try discriminate.
-    apply guard_some in H as [G <-]; apply to_rdp; [|exact G]; apply V; left; reflexivity.
-  - destruct premises as [|[e s|[r' g [a|a|a|o a|o a]]] [|]]; try discriminate.
-    apply guard_some in H as [G <-]; apply pure_to_approx_dp; [|exact G]; apply V; left; reflexivity.
-  - destruct premises as [|[e s|[r' g [a|a|a|o a|o a]]] [|]]; try discriminate.
-    apply guard_some in H as [G <-]; rewrite !andb_true_iff in G; destruct G as [_ G].
-    apply rdp_to_approx_dp with o a; [|exact G]; apply V; left; reflexivity.
-  - destruct premises as [|[e s|[r' g [a|a|a|o a|o a]]] [|]]; try discriminate.
-    apply guard_some in H as [G <-]; rewrite !andb_true_iff in G; destruct G as [_ G].
-    apply gdp_to_approx_dp with a; [|exact G]; apply V; left; reflexivity.
+  - destruct premises; discriminate.
+  - destruct premises; discriminate.
+  - destruct premises; discriminate.
+  - destruct premises; discriminate.
+  - destruct premises; discriminate.
+  - destruct premises; discriminate.
+  - destruct premises; discriminate.
   - destruct premises; [|discriminate]; apply privacy_loss_valid with (1 := H).
 Qed.
 
-Lemma at_places_valid known places premises :
-  (forall i j, PositiveMap.find i known = Some j -> valid j) ->
-  at_places known places = Some premises -> forall j, In j premises -> valid j.
+(** Every rule. Of what a filter lets happen nothing is said here: see [check_filter_sound]. *)
+Theorem follows_valid rule premises j :
+  (forall i, In i premises -> valid i) ->
+  follows table r0 (views (events c)) (fun kind => forallb (pays_in kind) (mechanisms c)) rule premises = Some j ->
+  valid j.
 Proof.
-  intros V; revert premises; induction places as [|i places IH]; simpl; intros premises H.
-  - injection H as <-; intros j [].
-  - destruct (PositiveMap.find i known) as [j|] eqn:E; [|discriminate].
-    destruct (at_places known places) as [found|]; [|discriminate]; injection H as <-.
-    intros j' [<-|I]; [apply (V i), E|apply (IH found eq_refl), I].
-Qed.
-
-Lemma all_nodes_valid todo known next last j :
-  (forall i j, PositiveMap.find i known = Some j -> valid j) ->
-  (forall j, last = Some j -> valid j) ->
-  all_nodes table r0 (views (events c)) (fun kind => forallb (pays_in kind) (mechanisms c)) known next last todo
-    = Some j -> valid j.
-Proof.
-  revert known next last; induction todo as [|n todo IH]; simpl; intros known next last V L H.
-  - apply L, H.
-  - destruct (at_places known (node_premises n)) as [premises|] eqn:P; [|discriminate].
-    destruct (follows _ _ _ _ (node_rule n) premises) as [j'|] eqn:F; [|discriminate].
-    destruct (claim_eqb (statement_of j') (node_conclusion n)); [|discriminate].
-    assert (V' : valid j').
-    { apply follows_valid with (2 := F); apply (at_places_valid known _ _ V P). }
-    apply IH in H; auto.
-    + intros i j''; destruct (Pos.eq_dec i next) as [->|N].
-      * rewrite PositiveMap.gss; intros E; injection E as <-; exact V'.
-      * rewrite PositiveMap.gso by exact N; apply V.
-    + intros j'' E; injection E as <-; exact V'.
+  intros V H; destruct premises as [|[e s|s|b s] [|i premises]];
+    try (apply of_parts_valid with (1 := V) (2 := H)).
+  - pose proof (V (Whole s) (or_introl eq_refl) : said null (all_transcripts r) (run_law r) s) as V'.
+    destruct rule; cbn [follows] in H; try (apply guard_some in H as [_ <-]; exact I);
+      (destruct (concluded _ s) as [s'|] eqn:C; [|discriminate]; injection H as <-;
+       apply (concluded_said null _ _ run_laws _ s s' V' C)).
+  - cbn [follows] in H; destruct (concluded rule s); [injection H as <-; exact I|discriminate].
 Qed.
 
 End Run.
@@ -1963,11 +1780,12 @@ Theorem check_sound (c : certificate) (s : claim) :
   check c = Some s ->
   forall (X : Type) (null : X) (r : execution X), satisfies null c r -> holds null r s.
 Proof.
-  unfold check; cbv zeta; intros H X null r Sat.
+  unfold check, judged; cbv zeta; intros H X null r Sat.
   destruct (forallb _ (mechanisms c)) eqn:Ok; [|discriminate].
-  destruct (all_nodes _ _ _ _ _ _ _ _) as [[e s'|s']|] eqn:N; try discriminate; injection H as ->.
-  apply (all_nodes_valid c Ok null r Sat) in N.
-  - destruct s as [r' g [a|a|a|o a|o a]]; simpl in N; try exact N; apply N.
+  destruct (all_nodes _ _ _ _ _ _ _ _) as [[e s'|s'|b s']|] eqn:N; try discriminate.
+  injection H as ->; apply all_nodes_keep with (P := valid c null r) in N.
+  - exact (proj2 N).
+  - apply (follows_valid c Ok null r Sat).
   - intros i j E; rewrite PositiveMap.gempty in E; discriminate.
   - intros j E; discriminate.
 Qed.

@@ -154,11 +154,11 @@ def _filter(run: Run, budget: Any, premise: Priv) -> Priv:
     on until it is lucky has its cost at a random time. B is one, as on every path no record pays
     more. That takes a notion in which the costs of each record's own events add up along every
     path: loss distributions, as approximate DP, have no such sum. Groups and conversions follow
-    from N(B), not the other way. For finitely many outcomes proofs/ has it in all three notions:
-    gaussian_filter, zcdp_filter, adaptive_filter.
+    from N(B), not the other way.
 
     Source: GDP: Smith, Thakurta 2022, and Koskela, Tobaben, Honkela 2023; zCDP: Whitehouse, Ramdas,
     Rogers, Wu 2023; RDP: Feldman, Zrnic 2021, Theorem 3.1.
+    Check: filtered_said, gaussian_filter, adaptive_filter.
     Coq: zcdp_filter.
     """
     if premise.exposure is not None or premise.budget is not None or premise.group != 1:

@@ -102,7 +102,8 @@ and the calculus in Coq has no rule for it.
 
 
 def coq_theorem(document: bytes) -> str:
-    """Return a Coq file that ends in (epsilon, delta)-DP, or pure DP, of the run of a certificate.
+    """Return a Coq file that ends in (epsilon, delta)-DP, or pure DP, of the run of a certificate,
+    or of whatever a filter lets happen.
 
     Raises what `checker.check` raises, and `BeyondTheorem` for mechanisms, relations or rules that
     the checker in Coq does not know.
@@ -123,8 +124,14 @@ def coq_theorem(document: bytes) -> str:
     else:
         adjacency = f"group_neighbours null {relation} {verdict.group}"
         by, stated = "check_sound", f"({claim})"
+    budget, theorem = "", _RUN
+    if verdict.budget is not None:
+        kept, _ = _RELATIONS[verdict.budget.adjacency]
+        spent = " ".join(map(_rational, verdict.budget.values))
+        budget = f"Claim {kept} 1 {_NOTIONS[verdict.budget.notion].split()[0]} {spent})"
+        by, theorem = by.replace("check_", "check_filter_"), _FILTERED
     names = _party_lists(parsed["events"])
-    return _FILE.format(
+    return (_FILE + theorem).format(
         subject=verdict.subject,
         mechanisms=_rows(_mechanisms(parsed["mechanisms"])),
         parties="".join(
@@ -134,10 +141,12 @@ def coq_theorem(document: bytes) -> str:
         events=_rows(_events(parsed["events"], names)),
         nodes=_rows([_node(node, parsed["mechanisms"]) for node in parsed["nodes"]]),
         claim=claim,
+        budget=budget,
         predicate=predicate,
         adjacency=adjacency,
         numbers=" ".join(f"(Q2R {number})" for number in reversed(numbers)),
-        proof=f"exact ({by} this_certificate {stated} the_kernel_checks_it)",
+        by=by,
+        stated=stated,
     )
 
 
@@ -146,7 +155,7 @@ _FILE = """(** The run whose events hash to
     To check: make -C proofs, then coqc -R proofs Dpledger on this file. *)
 
 From Coq Require Import Reals List QArith Qreals.
-From Dpledger Require Import Finite Pure Sensitivity Certificate Checker Soundness.
+From Dpledger Require Import Finite Pure Sensitivity Certificate Checker Claims Soundness.
 Import ListNotations.
 Open Scope Q_scope.
 
@@ -166,7 +175,8 @@ Definition listed_nodes : list node := [
 
 Definition this_certificate : certificate :=
   Certificate listed_mechanisms listed_events listed_nodes.
-
+"""
+_RUN = """
 Lemma the_kernel_checks_it :
   check this_certificate = Some ({claim}).
 Proof. vm_compute; reflexivity. Qed.
@@ -177,7 +187,26 @@ Theorem this_run_is_private :
   forall (X : Type) (null : X) (r : execution X), satisfies null this_certificate r ->
   {predicate} ({adjacency}) (all_transcripts r) (run_law r)
     {numbers}.
-Proof. {proof}. Qed.
+Proof. exact ({by} this_certificate {stated} the_kernel_checks_it). Qed.
+
+Print Assumptions this_run_is_private.
+"""
+_FILTERED = """
+(** Kept by a filter, of which these events were one run. *)
+Definition the_budget : claim := {budget}.
+
+Lemma the_kernel_checks_it :
+  check_filter this_certificate = Some (the_budget, {claim}).
+Proof. vm_compute; reflexivity. Qed.
+
+(** Whatever the filter lets happen ([filtered], Certificate.v), chosen in view of all messages and
+    over whenever it ends: all that is ever seen of it, on neighbouring data, for every event. *)
+Theorem this_run_is_private :
+  forall (X A : Type) (null : X) outcomes (law : (nat -> list X) -> list A -> A -> R) reads cost
+    most, filtered null the_budget outcomes law reads cost most ->
+  {predicate} ({adjacency}) (transcripts outcomes most) (fun data => run (law data))
+    {numbers}.
+Proof. exact ({by} this_certificate the_budget {stated} the_kernel_checks_it). Qed.
 
 Print Assumptions this_run_is_private.
 """
@@ -403,6 +432,7 @@ _RULES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "weaken": lambda p: f"(Weaken {_number(p, 'value')})",
     "post-processing": lambda p: "Restate",
     "given": lambda p: "Restate",
+    "filter": lambda p: f"(Filter {_number(p, 'budget')})",
     "group": lambda p: f"(Group {p['size']})",
     "replace-one": lambda p: "ReplaceOneRule",
     "zcdp-rdp": lambda p: f"(ZcdpRdp {_number(p, 'order')})",

@@ -73,15 +73,19 @@ def run_extracted(paths: Sequence[Path], *, timeout: float = _TIMEOUT) -> list[E
 def agrees(found: ExtractedVerdict, verdict: Verdict) -> bool:
     """Return whether the extracted checker has proved exactly this verdict.
 
-    Subject, relation, group, notion and every number must be the same.
+    Subject, relation, group, notion, every number and a filter's budget must be the same.
     """
     if found.word != "proved":
         return False
-    _, subject, adjacency, _, group, notion, *values = found.line.split()
-    return (subject, adjacency, int(group), notion, tuple(map(Fraction, values))) == (
+    whole, _, kept = found.line.partition(" within ")
+    _, subject, adjacency, _, group, notion, *values = whole.split()
+    relation, kind, *numbers = kept.split() or (None, None)
+    budget = None if relation is None else (relation, kind, tuple(map(Fraction, numbers)))
+    return (subject, adjacency, int(group), notion, tuple(map(Fraction, values)), budget) == (
         verdict.subject,
         verdict.adjacency,
         verdict.group,
         verdict.notion,
         verdict.values,
+        verdict.budget,
     )

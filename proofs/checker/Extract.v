@@ -24,8 +24,8 @@ Extract Constant Z.pow => "Big_int_Z.(fun a n ->
 Extract Constant Z.log2 => "Big_int_Z.(fun a ->
   if sign_big_int a <= 0 then zero_big_int else big_int_of_int (Z.numbits a - 1))".
 
-(** The library of intervals mentions real numbers; [check] computes with none. *)
+(** The library of intervals mentions real numbers; [judged] computes with none. *)
 Extract Constant ClassicalDedekindReals.sig_forall_dec =>
   "(fun _ -> failwith ""a real number is being computed"")".
 
-Extraction "kernel.ml" check.
+Extraction "kernel.ml" judged.

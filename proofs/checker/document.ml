@@ -593,6 +593,14 @@ let part value =
     ((place m, count times), Z.to_int level)
   | _ -> wrong "expected a mechanism, how often, and a level"
 
+(* In place of the word about stopping. *)
+let filtered =
+  Texts.of_list
+    [ "the filter's budget, its notion and its order were fixed before the first release, and every \
+       release that would have crossed it was refused";
+      "what a release does was decided before its noise was drawn, by earlier messages and nothing \
+       else that was learnt from the data" ]
+
 (* As far as the checker knows it: of records one by one, without mixture steps. *)
 let privacy_loss parameters : Kernel.rule * trust =
   let names =
@@ -662,6 +670,8 @@ let rule name parameters : Kernel.rule * trust =
   | "post-processing" ->
     (Restate, saying ("reads released messages only: " ^ text (one "function")))
   | "given" -> (Restate, saying ("taken for granted: " ^ text (one "statement")))
+  | "filter" ->
+    (Filter (rational (one "budget")), { nothing with statements = filtered })
   | "group" -> (Group (count (one "size")), nothing)
   | "replace-one" -> none (); (ReplaceOneRule, nothing)
   | "zcdp-rdp" -> (ZcdpRdp (rational (one "order")), nothing)
@@ -696,6 +706,10 @@ let axiom rule (conclusion : Kernel.claim) =
   | ("composition" | "repeated"), PureDp _ ->
     [ "Dwork, Roth 2014, Theorem 3.14 (composition of pure DP)" ]
   | ("group" | "replace-one"), PureDp _ -> [ "Dwork, Roth 2014, Theorem 2.2 (pure DP of groups)" ]
+  | "filter", Gdp _ ->
+    [ "Smith, Thakurta 2022; Koskela, Tobaben, Honkela 2023 (filters of GDP)" ]
+  | "filter", Zcdp _ -> [ "Whitehouse, Ramdas, Rogers, Wu 2023 (filters of zCDP)" ]
+  | "filter", Rdp _ -> [ "Feldman, Zrnic 2021, Theorem 3.1 (filters of one R\\u00e9nyi order)" ]
   | "privacy-loss", ApproxDp _ ->
     [ "Zhu, Dong, Wang 2022, Theorems 10 and 11 (dominating pairs)" ]
   | "events", (ApproxDp _ | PureDp _) -> [ parallel ]
@@ -724,6 +738,17 @@ let same what stated expected =
   if stated <> Texts.elements listed
      || not (Texts.subset (Texts.diff expected later) listed && Texts.subset listed expected)
   then wrong "expected other %s" what
+
+(* Whether the last node follows from a filter's budget. *)
+let follows_from_filter nodes =
+  let nodes = Array.of_list nodes in
+  let rec follows i =
+    let { Kernel.node_rule; node_premises; _ } = nodes.(i) in
+    match (node_rule, node_premises) with
+    | Filter _, _ -> true
+    | _, [ p ] -> Z.lt p (Z.of_int (i + 1)) && follows (Z.to_int p - 1)
+    | _ -> false in
+  Array.length nodes > 0 && follows (Array.length nodes - 1)
 
 let read source =
   if String.length source > 16 * 1024 * 1024 then wrong "expected up to 16 MiB";
@@ -762,6 +787,9 @@ let read source =
           node_conclusion = stated }
       | _ -> assert false in
     let nodes = List.map node (list nodes) in
+    if follows_from_filter nodes then trusted := Texts.remove stopping !trusted
+    else if Texts.subset filtered !trusted then
+      wrong "expected a conclusion that follows from the filter";
     same "assumptions" assumptions !trusted;
     same "axioms" axioms !published;
     { certificate = { mechanisms = List.map (fun m -> m.read) mechanisms; events = events.listed; nodes };

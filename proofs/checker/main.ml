@@ -1,6 +1,8 @@
 (* dpledger-check FILE...: one line a certificate, by the checker that is proved in Coq.
 
-   proved HASH RELATION group K NOTION NUMBERS | undecided REASON | wrong REASON
+   proved HASH RELATION group K NOTION NUMBERS [within RELATION NOTION NUMBERS] |
+   undecided REASON | wrong REASON
+   What is within a budget is proved of whatever a filter with it lets happen.
    Exit status 0: all proved; 1: some wrong; 3: some undecided; 2: misuse. *)
 
 let relation : Kernel.relation -> string = function
@@ -23,18 +25,24 @@ let contents path =
     ~finally:(fun () -> close_in channel)
     (fun () -> really_input_string channel (in_channel_length channel))
 
+let proved hash (claim : Kernel.claim) =
+  Printf.sprintf "proved %s %s group %s %s" hash
+    (relation claim.claim_relation) (Z.to_string claim.claim_group)
+    (notion claim.claim_notion)
+
+(* [Kernel.judged] is what both [check] and [check_filter] ask. *)
 let verdict path =
   match
     let source = contents path in
     let document = Document.read source in
-    (document.hash, Kernel.check document.certificate)
+    (document.hash, Kernel.judged document.certificate)
   with
-  | hash, Some claim ->
+  | hash, Some (Whole claim) -> (0, proved hash claim)
+  | hash, Some (Kept (budget, claim)) ->
     ( 0,
-      Printf.sprintf "proved %s %s group %s %s" hash
-        (relation claim.claim_relation) (Z.to_string claim.claim_group)
-        (notion claim.claim_notion) )
-  | _, None -> (3, "undecided: a step does not follow, or is beyond this checker")
+      Printf.sprintf "%s within %s %s" (proved hash claim)
+        (relation budget.claim_relation) (notion budget.claim_notion) )
+  | _, (Some (Part _) | None) -> (3, "undecided: a step does not follow, or is beyond this checker")
   | exception Document.Unsupported reason -> (3, "undecided: beyond this checker: " ^ reason)
   | exception (Document.Wrong reason | Json.Malformed reason) -> (1, "wrong: " ^ reason)
   | exception (Stack_overflow | Out_of_memory | Z.Overflow) -> (3, "undecided: too large")

@@ -39,7 +39,7 @@ needs_checker = pytest.mark.skipif(
 )
 COVERED = (
     *("one Gaussian step", "schedule of two parties", "repeated", "group", "by hand"),
-    *("computed", "summed on a grid", "answers"),
+    *("computed", "summed on a grid", "answers", "a filter"),
 )
 BEYOND = {
     "parties inside": "kind=parties",

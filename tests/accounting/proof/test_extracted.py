@@ -1,7 +1,6 @@
 """Laws of the extracted checker: one verdict with checker.py (bent documents: test_mutation.py)."""
 
 import json
-import re
 from fractions import Fraction
 from math import log
 
@@ -10,6 +9,7 @@ import pytest
 from dpledger.accounting.check import pld_checker
 from dpledger.accounting.check.checker import check
 from dpledger.accounting.check.reading import CertificateWrong, Undecided
+from dpledger.accounting.check.statements import STOPPING
 from dpledger.accounting.numbers.notions import Gdp, Rdp, Zcdp
 from dpledger.accounting.proof.certificate import certify
 from dpledger.accounting.proof.coq_theorem import BeyondTheorem, coq_theorem
@@ -46,7 +46,7 @@ needs_checker = pytest.mark.skipif(
 )
 COVERED = (
     *("one Gaussian step", "schedule of two parties", "repeated", "group", "computed"),
-    *("on lattices", "summed on a grid", "by hand", "answers"),
+    *("on lattices", "summed on a grid", "by hand", "answers", "a filter"),
 )
 
 
@@ -203,37 +203,83 @@ def test_other_noise_beside_gaussian_noise_is_proved_in_zcdp_and_at_no_smaller_r
         assert verdict_of(path.read_bytes()) is None
 
 
-@needs_checker
-@pytest.mark.parametrize(
-    ("noise", "budget", "beyond"),
-    [
-        (GaussianStep, Gdp(1), "beyond this checker: rule filter"),
-        (GaussianStep, Zcdp(Fraction(1, 2)), "beyond this checker: rule filter"),
-        (GaussianStep, Rdp(8, 4), "beyond this checker: rule filter"),
-        (DiscreteGaussianStep, None, "a step does not follow, or is beyond this checker"),
-        (DiscreteGaussianStep, Zcdp(Fraction(1, 2)), "beyond this checker: rule filter"),
-    ],
-)
-def test_filters_and_losses_of_integer_vectors_are_neither_proved_nor_called_wrong(
-    noise, budget, beyond, tmp_path
-):
-    """Sound certificates of either checker, and budgets bent above and below what was spent."""
+def filtered_run(noise, budget, group=1):
+    """The certificate of three releases that a filter with this budget let happen."""
     moved = declared(2, "example", adjacency=Adjacency.ADD_REMOVE_ONE)
     events = [Event(Repeated(noise(moved, 8.0), 3), Context((), 1, "model", Audience.PUBLIC))]
-    document = certify(events, delta=1e-5, budget=budget).to_json_bytes()
-    assert pld_checker.check(document).assumptions
-    written = [document]
-    if budget is not None:
-        kept = re.search(rb'"budget":"[^"]*"', document)
-        assert kept is not None
-        written += [
-            document.replace(kept[0], b'"budget":"%s"' % other) for other in (b"1/9999", b"10000")
-        ]
+    return certify(events, delta=1e-5, budget=budget, group=group).to_json_bytes()
+
+
+def bent_filters(document):
+    """Budgets above and below what was kept, and what the word about stopping is replaced by."""
+    for number in ("1/9999", "10000"):
+        bent = json.loads(document)
+        (kept,) = [node for node in bent["nodes"] if node["rule"] == "filter"]
+        kept["parameters"]["budget"] = number
+        yield bent
+        cost = {"gdp": "mu_squared", "zcdp": "rho"}[kept["conclusion"]["notion"]]
+        kept["conclusion"][cost] = number
+        yield bent
+    bent = json.loads(document)
+    said = [text for text in bent["assumptions"] if "budget" in text or "decided" in text]
+    bent["assumptions"] = [text for text in bent["assumptions"] if text not in said]
+    yield bent
+    bent["assumptions"] = sorted({*json.loads(document)["assumptions"], STOPPING})
+    yield bent
+
+
+@needs_checker
+@pytest.mark.parametrize(
+    ("noise", "budget"),
+    [
+        (GaussianStep, Gdp(1)),
+        (GaussianStep, Zcdp(Fraction(1, 2))),
+        (DiscreteGaussianStep, Zcdp(Fraction(1, 2))),
+    ],
+)
+@pytest.mark.parametrize("group", [1, 3])
+def test_what_a_filter_lets_happen_is_proved_of_its_budget_and_no_other(
+    noise, budget, group, tmp_path
+):
+    document = filtered_run(noise, budget, group)
+    written = [document, *(json.dumps(bent).encode() for bent in bent_filters(document))]
     paths = [tmp_path / f"{k}.json" for k in range(len(written))]
     for path, text in zip(paths, written, strict=True):
         path.write_bytes(text)
-    for found in run_extracted(paths):
-        assert found.line == f"undecided: {beyond}"
+    proved, *refused = run_extracted(paths)
+    assert agrees(proved, check(document)), proved.line
+    for text, found in zip(written[1:], refused, strict=True):
+        assert found.word != "proved", found.line
+        assert verdict_of(text) is None
+
+
+@needs_checker
+def test_a_filter_that_the_conclusion_does_not_follow_from_is_wrong(tmp_path):
+    """The budget is on a node of its own, and what is concluded is about the list."""
+    bent = json.loads(filtered_run(GaussianStep, Gdp(1)))
+    listed, last = bent["nodes"][-3], bent["nodes"][-1]
+    last["premises"] = [listed_place := len(bent["nodes"]) - 3]
+    assert bent["nodes"][listed_place] is listed
+    assert listed["rule"] == "events"
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(bent))
+    (found,) = run_extracted([path])
+    assert found.line == "wrong: expected a conclusion that follows from the filter"
+    with pytest.raises(CertificateWrong, match="follows from the filter"):
+        check(path.read_bytes())
+
+
+@needs_checker
+@pytest.mark.parametrize(
+    ("noise", "budget"), [(GaussianStep, Rdp(8, 4)), (DiscreteGaussianStep, None)]
+)
+def test_budgets_in_renyi_dp_and_losses_of_integer_vectors_are_undecided(noise, budget, tmp_path):
+    document = filtered_run(noise, budget)
+    assert pld_checker.check(document).assumptions
+    path = tmp_path / "run.json"
+    path.write_bytes(document)
+    (found,) = run_extracted([path])
+    assert found.line == "undecided: a step does not follow, or is beyond this checker"
 
 
 @needs_checker

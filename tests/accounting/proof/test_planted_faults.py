@@ -21,7 +21,8 @@ pytestmark = [
 SOURCES = (
     *("Kronecker", "LossLists", "FixedPoint", "FixedGaussian"),
     *("Enclosure", "LossEnclosures", "LossComposition", "SampledLoss", "PureLoss"),
-    *("Certificate", "Checker", "Operations", "Derivations", "Soundness", "Example"),
+    *("Certificate", "Checker", "Operations", "Derivations", "Claims", "Soundness"),
+    *("Example", "FilterExample"),
 )
 RULES = {
     "factor 2 forgotten": ("Checker", "ReplaceOne => 2 | _ => 1", "ReplaceOne => 1 | _ => 1"),
@@ -153,6 +154,12 @@ RULES = {
         "(squared / (scale * scale)) (eps * eps)",
         "(squared / scale) (eps * eps)",
     ),
+    "a filter that keeps what was spent": ("Checker", "(Kept kept kept)", "(Kept kept s)"),
+    "a filter in any notion": (
+        "Checker",
+        "| Rdp order _ => negb (Qle_bool order 1)\n            | _ => false",
+        "| Rdp order _ => negb (Qle_bool order 1)\n            | _ => true",
+    ),
     "half of a whole number": (
         "Checker",
         "inject_Z (Z.sqrt (Qfloor squared))",
@@ -277,6 +284,16 @@ MEANINGS = {
         "sum_within (width_of (sum_depth count)) 2\n",
         "sum_within 0 0\n",
     ),
+    "a filter that lets nothing happen": (
+        "Certificate",
+        "spent (cost_to reads cost j) h <= Q2R",
+        "spent (cost_to reads cost j) h <= - Q2R",
+    ),
+    "filtered rounds that read everybody": (
+        "Certificate",
+        "forall h j data part, reads h j = false ->\n    forall a",
+        "forall h j data part,\n    forall a",
+    ),
     "all values are zero": (
         "Certificate",
         "(forall x, norm (f x) <= Q2R bound) ->\n      (r = ZeroOutOne",
@@ -314,11 +331,12 @@ def test_without_a_fault_everything_compiles(tmp_path):
 def test_a_wrong_rule_breaks_soundness(tmp_path, name):
     failed = first_failure(tmp_path, RULES[name])
     planted = RULES[name][0]
-    proofs = ("Operations", "Derivations", "Soundness")
+    proofs = ("Operations", "Derivations", "Claims", "Soundness")
     assert failed in (proofs if planted == "Checker" else (planted,))
 
 
 @pytest.mark.parametrize("name", MEANINGS)
 def test_a_meaning_that_no_run_has_breaks_the_example(tmp_path, name):
     failed = first_failure(tmp_path, MEANINGS[name])
-    assert failed in ("Operations", "Derivations", "Soundness", "Example")
+    proofs = ("Operations", "Derivations", "Claims", "Soundness")
+    assert failed in (*proofs, "Example", "FilterExample")

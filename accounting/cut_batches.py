@@ -51,12 +51,14 @@ def most_cut(others: int, rate: Fraction, room: int) -> Fraction:
     Args:
         others: records, at least 0.
         rate: in [0, 1].
-        room: records that find a place beside those that differ.
+        room: records that find a place beside those that differ; below 1 for none.
     """
+    if room <= 0:
+        return Fraction(1)
     if room > others or rate == 0:
         return Fraction(0)
     ratio = Fraction((others - room) * rate, (room + 1) * (1 - rate)) if rate < 1 else Fraction(1)
-    if room <= 0 or ratio >= 1:
+    if ratio >= 1:
         return Fraction(1)
     with precision(BITS):
         ways = arb(others + 1).lgamma() - arb(room + 1).lgamma() - arb(others - room + 1).lgamma()

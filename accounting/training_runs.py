@@ -118,7 +118,8 @@ class TrainingRun:
         adjacency: the neighbouring relation.
         sampling: how batches are drawn.
         releases: steps that may hold a given record: all, or one an epoch where shuffled.
-        steps: all steps of the optimiser; None where only epochs are stated.
+        steps: all steps of the optimiser; None where only epochs are stated. Of shuffled epochs the
+            fewest: of a loader that drops what does not fill a batch.
         rate: of Poisson sampling, rounded up to a double.
         batch, records: of a batch of fixed size, drawn with or without replacement.
         records_per_unit: how many records a unit of privacy (a person) has at most; epsilon is that
@@ -193,6 +194,9 @@ class TrainingRun:
             share = _of_group(share, records, cycle, records_per_unit)
         if scheme is Sampling.SHUFFLED:
             releases = _once_an_epoch(turns, epochs, share)
+            if turns and epochs is not None and share:
+                # whichever way a loader ends its epochs, so many steps begin no more of them
+                turns = min(turns, ceil(Fraction(epochs)) * int(1 / share))
         if releases is None:
             raise InvalidParameter("steps", None, "stated, or epochs with records and batch")
         if scheme in _SIZED:
@@ -365,6 +369,9 @@ def _share(
         require_rate("rate", rate)
         if batch is not None or scheme in _SIZED:
             raise InvalidParameter("rate", rate, "left out where a batch is stated")
+        if Fraction(rate) * accumulation > 1:
+            allowed = f"at most 1 / {accumulation}: no record is in two of a batch's parts"
+            raise InvalidParameter("rate", rate, allowed)
         return Fraction(rate) * accumulation
     if batch is None or records is None:
         if scheme in _POISSON:
@@ -391,6 +398,11 @@ def epochs_begun(steps: int, share: Fraction) -> int:
     """Return the epochs that so many steps begin, each on this part of the records, in (0, 1]."""
     # where what does not fill a batch is dropped, an epoch has fewer steps than records / batch
     return ceil(Fraction(steps, max(1, int(1 / share))))
+
+
+def fewest_epochs_begun(steps: int, share: Fraction) -> int:
+    """Return the epochs that so many steps begin where what does not fill a batch is one more."""
+    return ceil(Fraction(steps, ceil(1 / share)))
 
 
 def _once_an_epoch(turns: int | None, epochs: Number | None, share: Fraction | None) -> int | None:

@@ -17,7 +17,7 @@ Choquette-Choo et al. 2023, arXiv:2306.08153, Theorem 2 (bands).
 """
 
 from collections.abc import Sequence
-from math import inf, nextafter, sqrt
+from math import frexp, inf, ldexp, nextafter, sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -62,6 +62,9 @@ def participation_sensitivity(
     if participations is not None:
         require_positive_int("participations", participations)
         most = min(most, participations)
+    # squares of small numbers would underflow: the largest is between a half and one
+    exponent = frexp(float(np.abs(array).max()))[1]
+    array = np.ldexp(array, -exponent)
     products = np.abs(array.T @ array)
     # each dot product of m terms is off by at most m units of the sum of magnitudes
     magnitudes = np.abs(array)
@@ -69,7 +72,8 @@ def participation_sensitivity(
     weights = _heaviest(products, separation, most)
     total = float(_heaviest(weights[None, :], separation, most)[0])
     # two sums of at most `steps` terms, and a root
-    return nextafter(sqrt(total * (1 + (4 * steps + 8) * _UNIT)), inf)
+    root = nextafter(sqrt(total * (1 + (4 * steps + 8) * _UNIT)), inf)
+    return nextafter(ldexp(root, exponent), inf)
 
 
 def _heaviest(weights: FloatArray, separation: int, most: int) -> FloatArray:

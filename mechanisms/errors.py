@@ -97,16 +97,15 @@ class UnprotectedSerialisation(UnprotectedReleaseError):
     """A `Sensitive` or a private data set was to be pickled, copied or hashed."""
 
 
-_PLAIN = ("builtins", "fractions", "numpy")
-"""Modules of the numbers that parameters may be."""
-
-
 def _require_number(name: str, value: object, allowed: str) -> None:
-    # bool is an int to Python, but never a parameter of a mechanism; a number of a class of the
-    # caller's may be one for the price and another for the value, and NumPy hands it private arrays
-    plain = type(value).__module__ in _PLAIN
-    if isinstance(value, bool) or not plain or not isinstance(value, (float, Rational)):
-        raise InvalidParameter(name, value, allowed)
+    # a number of a class of the caller's may be one for the price and another for the value, and
+    # NumPy hands it private arrays; its own whole numbers wrap where a product is exact to Python
+    kind = type(value)
+    if kind in (int, float, Fraction) or (kind.__module__ == "numpy" and isinstance(value, float)):
+        return
+    if kind.__module__ == "numpy" and isinstance(value, Rational):
+        allowed += "; NumPy's whole numbers wrap: pass int(...)"
+    raise InvalidParameter(name, value, allowed)
 
 
 def _of_its_sign(value: Number) -> float:

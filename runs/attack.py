@@ -46,6 +46,7 @@ __all__ = [
     "RunAttack",
     "attacked",
     "experiment_of",
+    "require_attackable",
     "require_protected",
     "run_attack",
     "with_worst_start",
@@ -101,8 +102,10 @@ def run_attack(
         store: a file that keeps scores; None for none.
         progress: called with the trials done and all trials.
 
-    Raises `InvalidParameter` for a plan without protection: there is nothing left to attack.
+    Raises `InvalidParameter` for a plan without protection: there is nothing left to attack;
+    `ConfigurationError` as `require_attackable` does.
     """
+    require_attackable(configuration)
     planned = plan(configuration) if planned is None else planned
     require_protected(planned)
     settings = configuration.attack
@@ -137,6 +140,22 @@ def require_protected(planned: Plan) -> None:
     """Raise `InvalidParameter` for a plan that releases without a mechanism."""
     if planned.guarantee.unprotected:
         raise InvalidParameter("epsilon", "infinity", "finite: what is unprotected needs no attack")
+
+
+def require_attackable(configuration: Configuration) -> None:
+    """Raise `ConfigurationError` where no replay tells the configured neighbours apart.
+
+    Looks at public settings only, so that a run with an attack can ask before it pays.
+    """
+    solver = configuration.solvers.noisy(1.0)
+    if configuration.attack.neighbour is NeighbourName.WORST_START:
+        _require_worst_start(solver)
+    elif configuration.counts_are_private and isinstance(solver, DpSgd) and solver.scheme:
+        raise ConfigurationError(
+            f"adjacency={configuration.privacy.adjacency.value!r} must be 'zero-out-one' for a "
+            "replay of hidden batches, which have no records to match if one is missing; "
+            "or run without the attack (--no-attack)."
+        )
 
 
 def attacked(
@@ -184,12 +203,17 @@ def with_worst_start(
 
     Raises `ConfigurationError` for an algorithm that no such start is known of.
     """
-    if not isinstance(solver, DpSgd | DpAdmm):
-        raise ConfigurationError(
-            f"solver={type(solver).__name__} must be DpSgd or DpAdmm for a worst-case start; "
-            'choose attack.neighbour = "opposite", or the target "canary".'
-        )
-    return worst_start(solver, dataset, index=index)
+    return worst_start(_require_worst_start(solver), dataset, index=index)
+
+
+def _require_worst_start(solver: ModelSolver) -> DpSgd | DpAdmm:
+    """Return the solver; raise `ConfigurationError` if no worst public start of it is known."""
+    if isinstance(solver, DpSgd | DpAdmm):
+        return solver
+    raise ConfigurationError(
+        f"solver={type(solver).__name__} must be DpSgd or DpAdmm for a worst-case start; "
+        'choose attack.neighbour = "opposite", or the target "canary".'
+    )
 
 
 def _pair(configuration: Configuration, dataset: AuditDataset, index: int) -> NeighbourPair:

@@ -26,7 +26,7 @@ from ..federation.prepaid import PrepaidRun
 from ..mechanisms import Event, EventList, PrivateDataset, SamplingCurator
 from ..mechanisms.encoding import subject_hash
 from ..mechanisms.protocols import FloatArray
-from .attack import run_attack
+from .attack import require_attackable, run_attack
 from .configuration import Configuration, read_configuration
 from .models import ModelFile, classes_of
 from .pipeline import Plan
@@ -68,6 +68,8 @@ def run(
         configuration = read_configuration(path)
         name, text = options.name or path.stem, path.read_text(encoding="utf-8")
     planned = plan(configuration)
+    if options.attack and not planned.is_finding:
+        require_attackable(configuration)
     records, test = configuration.records()
     dataset = configuration.private(records)
     record = _begun(configuration, options, planned, records, name, text)

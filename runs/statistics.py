@@ -23,6 +23,7 @@ from functools import cached_property
 from itertools import pairwise
 from math import ceil, exp, inf, log, sqrt
 from pathlib import Path
+from uuid import uuid4
 
 import msgspec
 import numpy as np
@@ -335,7 +336,7 @@ def release_statistics(
         with SqliteLedger(ledger) as book:
             book.require(plan.events)
     folder = new_folder(out, name)
-    run = f"{name} {datetime.now(UTC).isoformat(timespec='seconds')}"
+    run = f"{name} {datetime.now(UTC).isoformat(timespec='seconds')} {uuid4().hex[:8]}"
     with SqliteLedger(ledger or folder / "ledger.sqlite") as book:
         paid = book.run(run, configuration_hash=plan.proof.certificate.subject, plan=plan.events)
         found = run_prepaid(

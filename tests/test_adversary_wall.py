@@ -28,6 +28,7 @@ from scipy import sparse, special
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+import dpledger as dp
 from dpledger.accounting.guarantees import deltas_at, guarantee
 from dpledger.accounting.ledger import LedgerError, MemoryLedger, SqliteLedger
 from dpledger.audits import AuditDataset
@@ -739,3 +740,24 @@ def test_a_copy_of_a_seeded_curator_draws_no_noise_twice(copied: Callable[[Any],
     first.release(some_value(), noise_std=1.0, round=1, release="x")
     with pytest.raises(LedgerError):
         second.release(some_value(), noise_std=1.0, round=2, release="x")
+
+
+@pytest.mark.parametrize("whole", [np.int64(2), np.int8(2), np.uint64(2)])
+def test_whole_numbers_that_wrap_are_no_parameters(whole: Any) -> None:
+    """Products of NumPy's whole numbers wrap to smaller ones, where Python's are exact."""
+    stated: dict[str, Any] = {
+        "records": 60_000, "batch": 256, "delta": 1e-5, "sampling": "poisson",
+        "adjacency": "add-remove-one",
+    }  # fmt: skip
+    refused: tuple[Callable[[], object], ...] = (
+        lambda: dp.noise_multiplier(epsilon=whole, steps=100, **stated),
+        lambda: dp.epsilon(noise_multiplier=1.0, epochs=whole, **stated),
+        lambda: dp.Selection(whole, 1),
+        lambda: DataShape(
+            ("all",), count=4, features=2, row_bound=whole, adjacency=Adjacency.REPLACE_ONE
+        ),
+        lambda: LaplaceNoise(whole),
+    )
+    for asked in refused:
+        with pytest.raises(InvalidParameter, match=r"pass int\(\.\.\.\)"):
+            asked()

@@ -19,7 +19,12 @@ from math import inf
 from flint import arb
 
 from ...mechanisms.adjacency import Adjacency
-from ...mechanisms.errors import InvalidParameter, Number, require_nonnegative
+from ...mechanisms.errors import (
+    InvalidParameter,
+    Number,
+    require_nonnegative,
+    require_positive,
+)
 from ..composition import Account
 from ..numbers.enclosure import BITS, Enclosure, ball_of, precision
 from .accountant import RdpAccountant
@@ -62,7 +67,8 @@ class Selection:
     shape: Number = 1
 
     def __post_init__(self) -> None:
-        if isinstance(self.mean, bool) or not 1 <= self.mean < inf:
+        require_positive("mean", self.mean)
+        if self.mean < 1:
             raise InvalidParameter("mean", self.mean, "in [1, inf): the expected number of runs")
         require_nonnegative("shape", self.shape)
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from math import ceil, exp
 
 from ...accounting.numbers.enclosure import BITS, Enclosure, ball_of, precision
-from ...accounting.training_runs import Sampling, epochs_begun
+from ...accounting.training_runs import Sampling, epochs_begun, fewest_epochs_begun
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.errors import InvalidParameter, require_nonnegative, require_positive
 from ...mechanisms.events import (
@@ -298,8 +298,8 @@ class StatedRelease:
         noises = self.noise if isinstance(self.noise, tuple) else (self.noise or 0.0,)
         if scheme is Sampling.SHUFFLED and self.share:
             # in one batch of an epoch (see `accounting.training_runs`), of whatever noise that has
-            noise = max(noises) if least else min(noises)
-            yield noise, epochs_begun(self.rounds or 1, self.share)
+            begun = fewest_epochs_begun if least else epochs_begun
+            yield max(noises) if least else min(noises), begun(self.rounds or 1, self.share)
         elif isinstance(self.noise, tuple):
             yield from Counter(noises).items()
         else:

@@ -112,6 +112,8 @@ def test_the_probability_of_a_cut_is_bounded(others, rate) -> None:
 def test_nothing_is_cut_where_all_have_room_and_all_is_where_nobody_has() -> None:
     assert most_cut(9, Fraction(1), 10) == most_cut(9, Fraction(0), 1) == 0
     assert most_cut(9, Fraction(1), 9) == most_cut(9, Fraction(1, 9), 0) == 1
+    # a unit of more records than a batch has room for
+    assert most_cut(9, Fraction(1, 9), -1) == most_cut(9, Fraction(1, 9), -2) == 1
 
 
 # --- the front door -------------------------------------------------------------------------------

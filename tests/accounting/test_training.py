@@ -91,6 +91,28 @@ def test_what_does_not_fill_a_batch_makes_more_epochs() -> None:
     assert run.releases == 4
 
 
+@pytest.mark.parametrize(("records", "batch"), [(1001, 2), (100, 3), (100, 60), (10, 10)])
+def test_the_most_shuffled_steps_cost_no_more_when_they_are_asked_for(
+    records: int, batch: int
+) -> None:
+    stated: dict[str, Any] = {
+        "noise_multiplier": 2.0, "delta": 1e-3, "sampling": "shuffled",
+        "adjacency": "zero-out-one", "records": records, "batch": batch,
+    }  # fmt: skip
+    most = training.steps(epsilon=6.0, **stated)
+    assert most.steps is not None
+    assert training.epsilon(steps=most.steps, **stated).epsilon == most.epsilon <= 6.0
+    assert training.epsilon(steps=most.steps + records, **stated).epsilon > 6.0
+
+
+@pytest.mark.parametrize("sampling", ["shuffled", "none", "poisson"])
+def test_parts_of_a_batch_hold_no_record_twice(sampling: str) -> None:
+    with pytest.raises(InvalidParameter, match=r"rate=0\.6 must be at most 1 / 2"):
+        TrainingRun.of(
+            sampling=sampling, adjacency="zero-out-one", rate=0.6, accumulation=2, steps=1
+        )
+
+
 def test_a_percentage_for_a_rate_is_refused_with_its_fraction() -> None:
     stated = {"steps": 10, "sampling": "poisson", "adjacency": ADD_REMOVE}
     with pytest.raises(InvalidParameter, match=r"rate=5\.0 must be in \[0, 1\]; 5 % is 0\.05"):

@@ -1,5 +1,6 @@
 """The sensitivity of a matrix mechanism is that of its worst participation pattern."""
 
+from fractions import Fraction
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -50,6 +51,15 @@ def test_where_any_number_of_steps_fits_one_pass_counts_them_all():
     assert found == pytest.approx(everywhere, rel=1e-9)
     # beyond so many, as many count as fit
     assert participation_sensitivity(bands, separation=1, participations=200) == found
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-310, 1e-170, 1e-160, 1e-155, 1e-100, 1e100])
+def test_it_is_of_the_size_of_the_matrix(size):
+    """Squares of small numbers underflow; the bound was 10^154 times too small."""
+    assert size <= participation_sensitivity([[size]], separation=1) <= size * (1 + 1e-12) + 1e-322
+    column = [[size], [size / 2]]
+    exact = Fraction(size) ** 2 + Fraction(size / 2) ** 2
+    assert Fraction(participation_sensitivity(column, separation=1)) ** 2 >= exact
 
 
 def test_of_bands_no_wider_than_the_separation_it_is_exact():

@@ -23,6 +23,10 @@ ADDED = (
     .replace("train_records = 48", "train_records = 24\nheld_out = 0.2")
     .replace("parties = 4", "parties = 2")
 )
+HIDDEN = ADDED.replace(
+    'algorithm = "dp-admm"\nrounds = 6\ndistance = 5.0',
+    'algorithm = "dp-sgd"\nrounds = 6\nsteps = "constant"\nstep_size = 1.0\nbatch = 4',
+)
 POINT = np.array([0.5, -1.0, 2.0, 0.0])
 
 
@@ -142,6 +146,15 @@ def test_a_run_is_certified_attacked_and_says_no_count(folder: Path) -> None:
     # 24 records of two parties
     bounds = "a party has at least 12 complete ones and at most 12288"
     assert any(bounds in each for each in result.guarantee.assumptions)
+
+
+def test_an_attack_that_cannot_be_made_is_refused_before_anything_is_paid(folder: Path) -> None:
+    (folder / "run.toml").write_text(HIDDEN, encoding="utf-8")
+    out = folder / "out"
+    with pytest.raises(ConfigurationError, match=r"hidden batches.*--no-attack"):
+        run(folder / "run.toml", RunOptions(out=out))
+    assert not out.exists()
+    assert run(folder / "run.toml", RunOptions(out=out, attack=False)).attack is None
 
 
 @pytest.mark.parametrize(

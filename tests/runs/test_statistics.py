@@ -92,6 +92,17 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
+def test_releases_of_one_second_on_one_ledger_are_runs_of_their_own(
+    tmp_path: Path, people: np.ndarray
+) -> None:
+    book = tmp_path / "shared.sqlite"
+    for seed in (7, 8):
+        path = written(tmp_path, PERSON.replace("seed = 7", f"seed = {seed}"))
+        release_statistics(path, out=tmp_path / str(seed), ledger=book)
+    with SqliteLedger(book, read_only=True) as ledger:
+        assert len({run.run for run in ledger.runs()}) == 2
+
+
 @pytest.mark.parametrize("text", TEXTS)
 def test_statistics_cost_what_was_planned_and_are_near_the_truth(
     tmp_path: Path, people: np.ndarray, text: str

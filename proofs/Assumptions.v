@@ -8,7 +8,7 @@ From Dpledger Require
   Schedules Conversion Sensitivity Nonnegative Rounding Finite Domination Lattice GaussianIntegral
   Gaussian Pure PureRenyi DiscreteLaplace GaussianWeights DiscreteGaussian
   GaussianDelta
-  GaussianConvolution Descent GaussianComposition PoissonSampling Events GaussianSeries Enclosure
+  GaussianConvolution Descent GaussianComposition PoissonSampling BatchSampling Events GaussianSeries Enclosure
   Losses Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
   PureLoss Checker Operations Derivations Claims Soundness Example FilterExample EndToEnd.
 
@@ -172,6 +172,12 @@ Definition poisson_sampling_theorems := (
 Print poisson_sampling_theorems.
 Print Assumptions poisson_sampling_theorems.
 
+Definition batch_sampling_theorems := (
+  @BatchSampling.batch_profile,
+  @BatchSampling.batch_replaced).
+Print batch_sampling_theorems.
+Print Assumptions batch_sampling_theorems.
+
 Definition events_theorems := (
   @Events.events_pure,
   @Events.events_rdp,
@@ -207,6 +213,7 @@ Definition losses_theorems := (
   @FixedGaussian.removal_above_sound,
   @SampledLoss.checked_sound,
   @SampledLoss.step_losses_sound,
+  @SampledLoss.batch_losses_sound,
   @SampledLoss.loss_delta_sound,
   @PureLoss.odds_dominate,
   @PureLoss.answers_dominate,
@@ -257,6 +264,7 @@ Definition checker_theorems := (
   @Example.example_attained,
   @Example.computed_satisfied,
   @Example.sampled_satisfied,
+  @Example.batch_satisfied,
   @Example.laplace_satisfied,
   @Example.total_in_l1,
   @Example.discrete_satisfied,
@@ -274,6 +282,7 @@ Definition end_to_end_theorems := (
   @EndToEnd.example_dp,
   @EndToEnd.computed_gdp,
   @EndToEnd.sampled_dp,
+  @EndToEnd.batch_dp,
   @EndToEnd.laplace_run_pure,
   @EndToEnd.discrete_run_pure,
   @EndToEnd.discrete_gaussian_run_dp,

@@ -8,7 +8,7 @@
 From Coq Require Import Reals List QArith Qreals FMapPositive Permutation.
 From Coquelicot Require Import Coquelicot.
 From Dpledger Require Import Sums Finite Gaussian Pure DiscreteLaplace DiscreteGaussian Sensitivity
-  Rounding Descent Domination GaussianComposition PoissonSampling Events.
+  Rounding Descent Domination GaussianComposition PoissonSampling BatchSampling Events.
 Import ListNotations.
 
 (** ** Documents *)
@@ -71,13 +71,18 @@ Inductive derivation :=
   | Unary (rule : unary_rule) (squared : Q) (premise : derivation)
   | Binary (rule : binary_rule) (squared : Q) (left right : derivation).
 
-(** A sampled step is a Gaussian step on a Poisson sample: every record takes part by itself with
-    probability [rate], and who does stays hidden. The sensitivity of a Laplace step is in l1. A
+(** How a sample is drawn: every record takes part by itself with a probability, or so many different
+    ones do out of a public number, each choice as likely. *)
+Inductive scheme :=
+  | Poisson (rate : Q)
+  | FixedBatch (size records : positive).
+
+(** A sampled step is a Gaussian step on a sample; who is drawn stays hidden. The sensitivity of a Laplace step is in l1. A
     response is the true one of so many answers with probability [truth], else any other; it is
     about replace-one. *)
 Inductive mechanism :=
   | GaussianStep (moved : relation) (squared : Q) (by_rules : derivation) (noise_std : Q)
-  | SampledStep (rate : Q) (moved : relation) (squared : Q) (by_rules : derivation)
+  | SampledStep (drawn : scheme) (moved : relation) (squared : Q) (by_rules : derivation)
       (noise_std : Q)
   | LaplaceStep (moved : relation) (squared : Q) (by_rules : derivation) (scale : Q)
   | DiscreteLaplaceStep (moved : relation) (squared : Q) (by_rules : derivation) (scale : Q)
@@ -380,8 +385,23 @@ Inductive randomness :=
   | DiscreteGaussian (std : R)
   | Response (truth : R) (answers : nat).
 
+(** How a round samples: each record with a probability, or a batch of so many records out of so many
+    places, one after the other, each of those left as likely; a place that holds no record holds
+    [filler]. *)
+Inductive sampling (X : Type) :=
+  | EachWith (rate : R)
+  | OutOf (size records : nat) (filler : X).
+
+Arguments EachWith {X}. Arguments OutOf {X}.
+
+Definition draws_of {X} (s : sampling X) : list X -> list (list X * R) :=
+  match s with
+  | EachWith rate => draws rate
+  | OutOf size records filler => batches size records filler
+  end.
+
 (** After each history: which mechanism comes next, whose records it reads, whose records it samples
-    and at what rate, the value that it adds noise to (of so many dimensions), or the true answer,
+    and how, the value that it adds noise to (of so many dimensions), or the true answer,
     its noise, and the grid that each coordinate is rounded to. All of it may depend on all messages
     so far. *)
 Record execution (X : Type) := Execution {
@@ -389,7 +409,7 @@ Record execution (X : Type) := Execution {
   next_mechanism : history -> positive;
   reads : history -> nat -> bool;
   sampled_parties : history -> list nat;
-  sampling_rate : history -> R;
+  sampled_by : history -> sampling X;
   dimension : history -> nat;
   value : history -> (nat -> list X) -> nat -> R;
   answer : history -> (nat -> list X) -> nat;
@@ -397,7 +417,7 @@ Record execution (X : Type) := Execution {
   cuts : history -> list (Rbar * Rbar) -> list R }.
 
 Arguments rounds {X}. Arguments next_mechanism {X}. Arguments reads {X}.
-Arguments sampled_parties {X}. Arguments sampling_rate {X}.
+Arguments sampled_parties {X}. Arguments sampled_by {X}.
 Arguments dimension {X}. Arguments value {X}. Arguments answer {X}. Arguments noise {X}.
 Arguments cuts {X}.
 
@@ -421,8 +441,8 @@ Definition next_messages (h : history) : list message :=
 Definition next_law (data : nat -> list X) (h : history) : message -> R :=
   match noise r h with
   | Normal std =>
-      of_numbers (on_samples (sampling_rate r h) (noisy_vector (dimension r h) (value r h) std)
-                    (sampled_parties r h) data)
+      of_numbers (on_samples (draws_of (sampled_by r h))
+                    (noisy_vector (dimension r h) (value r h) std) (sampled_parties r h) data)
   | Laplace scale => of_numbers (laplace_vector (value r h) scale data)
   | DiscreteLaplace scale =>
       of_numbers (geometric_vector (fun x i => Int_part (value r h x i)) scale data)
@@ -484,13 +504,20 @@ Definition null_is_absent : Prop :=
   value r h (with_part data j (before ++ null :: after))
   = value r h (with_part data j (before ++ after)).
 
+Definition draws_as (s : scheme) : Prop :=
+  match s, sampled_by r h with
+  | Poisson rate, EachWith q => q = Q2R rate
+  | FixedBatch size records, OutOf n k _ => n = Pos.to_nat size /\ k = Pos.to_nat records
+  | _, _ => False
+  end.
+
 (** Which Gaussian step a round is. A step that samples does so for every party whose records it
     reads. *)
 Definition is_step (m : option mechanism) (moved : relation) (squared : Q) (d : derivation)
   (std : Q) : Prop :=
   (m = Some (GaussianStep moved squared d std) /\ sampled_parties r h = []) \/
-  (exists rate, m = Some (SampledStep rate moved squared d std) /\
-     sampling_rate r h = Q2R rate /\ NoDup (sampled_parties r h) /\
+  (exists drawn, m = Some (SampledStep drawn moved squared d std) /\ draws_as drawn /\
+     NoDup (sampled_parties r h) /\
      (forall j, In j (sampled_parties r h) <-> reads r h j = true) /\
      (moved = ZeroOutOne -> null_is_absent)).
 

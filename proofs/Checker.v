@@ -231,15 +231,22 @@ Fixpoint sums (d : derivation) : bool :=
   | _ => false
   end.
 
+(** Samples that hide a record under a relation. *)
+Definition scheme_ok (s : scheme) (moved : relation) : bool :=
+  match s with
+  | Poisson rate =>
+      negb (relation_eqb moved ReplaceOne) && positive_number rate && Qle_bool rate 1
+  | FixedBatch size records => relation_eqb moved ReplaceOne && Pos.leb size records
+  end.
+
 (** A step under [r] whose sensitivity follows; repetitions of such a step. *)
 Definition mechanism_ok (r : relation) (table : PositiveMap.t mechanism) (m : mechanism) : bool :=
   match m with
   | GaussianStep moved squared d std | DiscreteGaussianStep moved squared d std =>
       relation_eqb moved r && positive_number std &&
       match derived r d with Some s => Qeq_bool s squared | None => false end
-  | SampledStep rate moved squared d std =>
-      negb (relation_eqb moved ReplaceOne) && relation_eqb moved r
-      && positive_number rate && Qle_bool rate 1 && positive_number std &&
+  | SampledStep drawn moved squared d std =>
+      scheme_ok drawn moved && relation_eqb moved r && positive_number std &&
       match derived r d with Some s => Qeq_bool s squared | None => false end
   | LaplaceStep moved squared d scale | DiscreteLaplaceStep moved squared d scale =>
       relation_eqb moved r && positive_number scale && sums d &&
@@ -442,9 +449,24 @@ Definition share_of (m : mechanism) : Q :=
   | _ => 1
   end.
 
-(** The share of records that a Gaussian step reads. *)
-Definition rate_of (m : mechanism) : Q :=
-  match m with SampledStep rate _ _ _ _ => rate | _ => 1 end.
+(** How a Gaussian step draws its records, and which share of them. *)
+Definition scheme_of (m : mechanism) : scheme :=
+  match m with SampledStep drawn _ _ _ _ => drawn | _ => Poisson 1 end.
+
+Definition share_drawn (s : scheme) : Q :=
+  match s with Poisson rate => rate | FixedBatch size records => Zpos size # records end.
+
+(** The losses of a step whose (sensitivity / noise)^2 this is, in both orders. *)
+Definition scheme_losses (s : scheme) (w bits : Z) (ratio step : Q) (dense tail : Z) :
+  option (whole_loss * whole_loss) :=
+  match s with
+  | Poisson rate => step_losses w bits ratio rate step dense tail
+  | FixedBatch _ _ =>
+      match batch_losses w bits ratio (share_drawn s) step dense tail with
+      | Some l => Some (l, l)
+      | None => None
+      end
+  end.
 
 (** The losses of one step, in both orders; a pure step's is symmetric. *)
 Definition losses_of (m : mechanism) (w bits : Z) (step : Q) (dense tail : Z) :
@@ -452,7 +474,7 @@ Definition losses_of (m : mechanism) (w bits : Z) (step : Q) (dense tail : Z) :
   match m with
   | GaussianStep _ squared _ std | SampledStep _ _ squared _ std =>
       if positive_number squared
-      then step_losses w bits (squared / (std * std)) (rate_of m) step dense tail
+      then scheme_losses (scheme_of m) w bits (squared / (std * std)) step dense tail
       else None
   | _ =>
       match ratio_above (w + bits + SampledLoss.guard) m with

@@ -76,23 +76,33 @@ Qed.
 (** The release whose mean is computed with a rounding, of any kind that the standard model allows. *)
 Theorem computed_gdp (fl : R -> R) (grid : list R) :
   (forall x, Rounding.rounds x (fl x)) -> ascending m_infty grid ->
-  holds 0 (one_release [] 0 (held_mean fl) grid) (Claim ReplaceOne 1 (Gdp (1000001 # 1000000))).
+  holds 0 (one_release [] whole (held_mean fl) grid) (Claim ReplaceOne 1 (Gdp (1000001 # 1000000))).
 Proof.
   intros Hf Hg; apply (check_sound computed_example).
   - vm_compute; reflexivity.
   - apply computed_satisfied; assumption.
 Qed.
 
-(** The release on a sample, by the distribution of its loss. *)
+(** The releases on a sample, by the distribution of their loss. *)
 Theorem sampled_dp (moved : relation) (grid : list R) :
   moved <> ReplaceOne -> ascending m_infty grid ->
-  let r := one_release [1%nat] (Q2R (1 # 8)) (vsum cut_to_1) grid in
+  let r := one_release [1%nat] (EachWith (Q2R (1 # 8))) (vsum cut_to_1) grid in
   dp (one_part (neighbours 0 moved)) (all_transcripts r) (run_law r)
     (Q2R (5 # 2)) (Q2R (1 # 100000)).
 Proof.
-  intros Hm Hg r; apply (check_dp (sampled_example moved) moved).
+  intros Hm Hg r; apply (check_dp (poisson_example moved) moved).
   - destruct moved; [congruence| |]; vm_compute; reflexivity.
   - apply sampled_satisfied, Hg.
+Qed.
+
+Theorem batch_dp (grid : list R) :
+  ascending m_infty grid ->
+  let r := one_release [1%nat] (OutOf 2 16 0) (mean_over cut_to_1 2) grid in
+  dp (one_part replace_one) (all_transcripts r) (run_law r) (Q2R (5 # 2)) (Q2R (1 # 100000)).
+Proof.
+  intros Hg r; apply (check_dp batch_example ReplaceOne) with (null := 0).
+  - vm_compute; reflexivity.
+  - apply batch_satisfied, Hg.
 Qed.
 
 (** Laplace noise, and an answer, in pure DP. *)

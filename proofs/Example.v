@@ -20,15 +20,18 @@ Open Scope R_scope.
 
 Definition cut_to_1 (x : R) : euclidean 1 := fun _ => Rmax (-1) (Rmin 1 x).
 
+(** How a round samples that does not. *)
+Definition whole : sampling R := EachWith 0.
+
 (** Party 1 releases [held] of its records, or of a sample of them, once, with this noise; or the
     answer whether its first record is positive. *)
-Definition one_message (law : randomness) (sampled : list nat) (rate : R)
+Definition one_message (law : randomness) (sampled : list nat) (how : sampling R)
   (held : list R -> euclidean 1) (grid : list R) : execution R := {|
   rounds := 1;
   next_mechanism := fun _ => 1%positive;
   reads := fun _ j => Nat.eqb 1 j;
   sampled_parties := fun _ => sampled;
-  sampling_rate := fun _ => rate;
+  sampled_by := fun _ => how;
   dimension := fun _ => 1%nat;
   value := fun _ data => held (data 1%nat);
   answer := fun _ data => if Rle_dec (nth 0 (data 1%nat) 0) 0 then 0%nat else 1%nat;
@@ -37,22 +40,22 @@ Definition one_message (law : randomness) (sampled : list nat) (rate : R)
 
 Definition one_release := one_message (Normal 1).
 
-Definition example_run : list R -> execution R := one_release [] 0 (mean_over cut_to_1 2).
+Definition example_run : list R -> execution R := one_release [] whole (mean_over cut_to_1 2).
 
 (** Other parties' records do not enter, and one event allows one message. *)
-Lemma reads_party_1 law sampled rate held grid V (f : list R -> V) :
-  leaves_unread (one_message law sampled rate held grid) [] (fun data => f (data 1%nat)).
+Lemma reads_party_1 law sampled how held grid V (f : list R -> V) :
+  leaves_unread (one_message law sampled how held grid) [] (fun data => f (data 1%nat)).
 Proof.
   intros j data part R; cbn [reads one_message] in R; unfold with_part; rewrite R; reflexivity.
 Qed.
 
-Lemma one_message_satisfies law sampled rate held m todo grid :
+Lemma one_message_satisfies law sampled how held m todo grid :
   ascending m_infty grid ->
   (forall i n, m <> Repeated i n) ->
-  (let r := one_message law sampled rate held grid in
+  (let r := one_message law sampled how held grid in
    gaussian_round 0 r [] (Some m) \/ laplace_round 0 r [] (Some m) \/ response_round r [] (Some m)) ->
   satisfies 0 (Certificate [m] [Event 1 [1%positive] 1] todo)
-    (one_message law sampled rate held grid).
+    (one_message law sampled how held grid).
 Proof.
   intros Hg Once Hm; split; [intros h before; exact Hg|intros h; exact Hm|].
   intros j h I; exists [].
@@ -61,14 +64,14 @@ Proof.
     simpl; unfold allowed, concerns; simpl; destruct j as [|[|j]]; simpl; reflexivity.
 Qed.
 
-Lemma one_release_satisfies sampled rate held m moved squared d todo grid :
+Lemma one_release_satisfies sampled how held m moved squared d todo grid :
   ascending m_infty grid ->
-  is_step 0 (one_release sampled rate held grid) [] (Some m) moved squared d 1 ->
+  is_step 0 (one_release sampled how held grid) [] (Some m) moved squared d 1 ->
   derives 0 moved d (euclidean 1) held ->
-  satisfies 0 (Certificate [m] [Event 1 [1%positive] 1] todo) (one_release sampled rate held grid).
+  satisfies 0 (Certificate [m] [Event 1 [1%positive] 1] todo) (one_release sampled how held grid).
 Proof.
   intros Hg Hm Hd; apply one_message_satisfies; [exact Hg| |left].
-  - destruct Hm as [[E _]|(rate' & E & _)]; injection E as ->; discriminate.
+  - destruct Hm as [[E _]|(drawn & E & _)]; injection E as ->; discriminate.
   - exists moved, squared, d, 1%Q.
     split; [left; split; [exact Hm|cbn; f_equal; symmetry; apply Q2R_number]|split].
     + intros j data R; apply Nat.eqb_eq in R; subst j; exact Hd.
@@ -232,7 +235,7 @@ Qed.
 
 (** Whatever the rounding, the run satisfies the certificate. *)
 Theorem computed_satisfied grid :
-  ascending m_infty grid -> satisfies 0 computed_example (one_release [] 0 held_mean grid).
+  ascending m_infty grid -> satisfies 0 computed_example (one_release [] whole held_mean grid).
 Proof.
   intros Hg; apply one_release_satisfies with (2 := or_introl (conj eq_refl eq_refl)); [exact Hg|].
   apply (derives_computed 0 ReplaceOne 1 1 (1 # 2 ^ 49)
@@ -250,14 +253,38 @@ End Computed.
 
 (** ** A step on a sample *)
 
-(** One party releases the sum of numbers cut to [-1, 1] with noise 1, over a sample that each record
-    enters with probability 1/8. A record that is zeroed out is 0. *)
-Definition sampled_example (moved : relation) : certificate := Certificate
-  [SampledStep (1 # 8) moved 1 (Leaf (SumOfBounded 1) 1) 1]
+(** One party releases [d] of numbers cut to [-1, 1] with noise 1, over a sample. *)
+Definition sampled_example (drawn : scheme) (moved : relation) (d : derivation) : certificate :=
+  Certificate
+  [SampledStep drawn moved 1 d 1]
   [Event 1 [1%positive] 1]
   [Node (PrivacyLoss [(1, 1, O)%positive] (1 # 4) [] 4 8 1000 (1 # 100000) (5 # 2)) []
      (Claim moved 1 (ApproxDp (1 # 100000) (5 # 2)));
    Node EventsRule [1%positive] (Claim moved 1 (ApproxDp (1 # 100000) (5 # 2)))].
+
+(** A sum, over a sample that each record enters with probability 1/8; a record that is zeroed out is
+    0. *)
+Definition poisson_example (moved : relation) : certificate :=
+  sampled_example (Poisson (1 # 8)) moved (Leaf (SumOfBounded 1) 1).
+
+(** A mean of 2 records out of 16. *)
+Definition batch_example : certificate :=
+  sampled_example (FixedBatch 2 16) ReplaceOne (Leaf (MeanOfBounded 1 2) 1).
+
+Lemma sample_satisfies how drawn moved d held grid :
+  ascending m_infty grid -> draws_as (one_release [1%nat] how held grid) [] drawn ->
+  (moved = ZeroOutOne -> null_is_absent 0 (one_release [1%nat] how held grid) []) ->
+  derives 0 moved d (euclidean 1) held ->
+  satisfies 0 (sampled_example drawn moved d) (one_release [1%nat] how held grid).
+Proof.
+  intros Hg As Absent D; apply one_release_satisfies with (moved := moved) (squared := 1%Q) (d := d);
+    [exact Hg| |exact D].
+  right; exists drawn; split; [reflexivity|split; [exact As|split; [|split; [|exact Absent]]]].
+  - constructor; [intros []|constructor].
+  - intros j; cbn [sampled_parties reads one_release one_message]; rewrite Nat.eqb_eq; split.
+    + intros [E|[]]; exact E.
+    + intros E; left; exact E.
+Qed.
 
 Lemma zero_is_null : cut_to_1 0 = zero.
 Proof.
@@ -267,20 +294,22 @@ Qed.
 
 Theorem sampled_satisfied moved grid :
   ascending m_infty grid ->
-  satisfies 0 (sampled_example moved) (one_release [1%nat] (Q2R (1 # 8)) (vsum cut_to_1) grid).
+  satisfies 0 (poisson_example moved)
+    (one_release [1%nat] (EachWith (Q2R (1 # 8))) (vsum cut_to_1) grid).
 Proof.
-  intros Hg; apply one_release_satisfies with (moved := moved) (squared := 1%Q)
-    (d := Leaf (SumOfBounded 1) 1); [exact Hg| |].
-  - right; exists (1 # 8)%Q; split; [reflexivity|split; [reflexivity|split; [|split]]].
-    + constructor; [intros []|constructor].
-    + intros j; cbn [sampled_parties reads one_release one_message]; rewrite Nat.eqb_eq; split.
-      * intros [E|[]]; exact E.
-      * intros E; left; exact E.
-    + intros _ j data before after E; apply Nat.eqb_eq in E; subst j.
-      cbn [value one_release one_message]; rewrite !with_part_own, vsum_insert, zero_is_null.
-      rewrite add_comm, add_zero; reflexivity.
+  intros Hg; apply sample_satisfies; [exact Hg|reflexivity| |].
+  - intros _ j data before after E; apply Nat.eqb_eq in E; subst j.
+    cbn [value one_release one_message]; rewrite !with_part_own, vsum_insert, zero_is_null.
+    rewrite add_comm, add_zero; reflexivity.
   - apply (derives_sum_of 0 moved 1 1 (euclidean 1) cut_to_1); [|intros _; apply zero_is_null].
     intros x; rewrite Q2R_number; apply cut_to_1_bounded.
+Qed.
+
+Theorem batch_satisfied grid :
+  ascending m_infty grid ->
+  satisfies 0 batch_example (one_release [1%nat] (OutOf 2 16 0) (mean_over cut_to_1 2) grid).
+Proof.
+  intros Hg; apply sample_satisfies; [exact Hg|split; reflexivity|discriminate|apply mean_derives].
 Qed.
 
 (** ** Laplace noise, and an answer *)
@@ -294,7 +323,7 @@ Definition laplace_example : certificate := Certificate
 
 Definition is_positive (x : R) : euclidean 1 := fun _ => if Rle_dec x 0 then 0 else 1.
 
-Definition laplace_run : list R -> execution R := one_message (Laplace 2) [] 0 (vsum is_positive).
+Definition laplace_run : list R -> execution R := one_message (Laplace 2) [] whole (vsum is_positive).
 
 Lemma counts_derive (signs : nat -> R) (data : nat -> list R) :
   (forall i, Rabs (signs i) = 1) ->
@@ -321,7 +350,7 @@ Proof.
   exists AddRemoveOne, 1%Q, (Leaf HistogramL1 1), 2%Q.
   split; [left; split; [reflexivity|cbn; f_equal; symmetry; apply Q2R_number]|split].
   - intros j data signs R Hs; apply Nat.eqb_eq in R; subst j; apply counts_derive, Hs.
-  - apply (reads_party_1 (Laplace 2) [] 0 (vsum is_positive) grid _ (vsum is_positive)).
+  - apply (reads_party_1 (Laplace 2) [] whole (vsum is_positive) grid _ (vsum is_positive)).
 Qed.
 
 (** In l1 a total of numbers of size at most [bound] is a linear map of a histogram. *)
@@ -355,11 +384,11 @@ Definition discrete_example : certificate := Certificate
    Node EventsRule [1%positive] (Claim AddRemoveOne 1 (PureDp (1 # 2)))].
 
 Definition discrete_run : list R -> execution R :=
-  one_message (DiscreteLaplace 2) [] 0 (vsum is_positive).
+  one_message (DiscreteLaplace 2) [] whole (vsum is_positive).
 
 (** What counts is a whole number. *)
 Lemma counts_whole law grid :
-  whole_values (one_message law [] 0 (vsum is_positive) grid) [].
+  whole_values (one_message law [] whole (vsum is_positive) grid) [].
 Proof.
   intros data i; cbn [value one_message].
   induction (data 1%nat) as [|x l [n E]]; [exists 0%Z; reflexivity|].
@@ -375,7 +404,7 @@ Proof.
   - cbn; f_equal; symmetry; apply Q2R_number.
   - apply counts_whole.
   - intros j data signs R Hs; apply Nat.eqb_eq in R; subst j; apply counts_derive, Hs.
-  - apply (reads_party_1 (DiscreteLaplace 2) [] 0 (vsum is_positive) grid _ (vsum is_positive)).
+  - apply (reads_party_1 (DiscreteLaplace 2) [] whole (vsum is_positive) grid _ (vsum is_positive)).
 Qed.
 
 (** The same count with discrete Gaussian noise. *)
@@ -389,7 +418,7 @@ Definition discrete_gaussian_example : certificate := Certificate
      (Claim AddRemoveOne 1 (ApproxDp (1 # 100000) (2169 # 1000)))].
 
 Definition discrete_gaussian_run : list R -> execution R :=
-  one_message (DiscreteGaussian 2) [] 0 (vsum is_positive).
+  one_message (DiscreteGaussian 2) [] whole (vsum is_positive).
 
 Theorem discrete_gaussian_satisfied grid :
   ascending m_infty grid -> satisfies 0 discrete_gaussian_example (discrete_gaussian_run grid).
@@ -401,7 +430,7 @@ Proof.
   - intros j data R; apply Nat.eqb_eq in R; subst j.
     apply (derives_histogram 0 AddRemoveOne 1 (euclidean 1) is_positive); intros x.
     apply norm_le; [lra|]; unfold is_positive; simpl; destruct (Rle_dec x 0); lra.
-  - apply (reads_party_1 (DiscreteGaussian 2) [] 0 (vsum is_positive) grid _ (vsum is_positive)).
+  - apply (reads_party_1 (DiscreteGaussian 2) [] whole (vsum is_positive) grid _ (vsum is_positive)).
 Qed.
 
 (** Whether the first record is positive, told truly three times in four. *)
@@ -412,7 +441,7 @@ Definition response_example : certificate := Certificate
    Node EventsRule [1%positive] (Claim ReplaceOne 1 (PureDp (10987 # 10000)))].
 
 Definition response_run : execution R :=
-  one_message (Response (3 / 4) 2) [] 0 (mean_over cut_to_1 2) [].
+  one_message (Response (3 / 4) 2) [] whole (mean_over cut_to_1 2) [].
 
 Theorem response_satisfied : satisfies 0 response_example response_run.
 Proof.
@@ -420,7 +449,7 @@ Proof.
   exists (3 # 4)%Q, 2%positive; split; [reflexivity|split; [|split]].
   - cbn; f_equal; unfold Q2R; simpl; lra.
   - intros data; cbn; destruct (Rle_dec _ 0); lia.
-  - apply (reads_party_1 (Response (3 / 4) 2) [] 0 (mean_over cut_to_1 2) [] nat
+  - apply (reads_party_1 (Response (3 / 4) 2) [] whole (mean_over cut_to_1 2) [] nat
              (fun l => if Rle_dec (nth 0 l 0) 0 then 0%nat else 1%nat)).
 Qed.
 

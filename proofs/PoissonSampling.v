@@ -8,6 +8,24 @@ From Dpledger Require Import Sums Finite Gaussian Domination Lattice GaussianCom
 Import ListNotations.
 Open Scope R_scope.
 
+(** The law of a mechanism that sees only what is drawn: [draw] is all samples of a data set, each with
+    its probability. *)
+Definition on_drawn {X A} (draw : list X -> list (list X * R)) (M : list X -> A -> R)
+  (data : list X) (y : A) : R :=
+  total (draw data) (fun sw => snd sw * M (fst sw) y).
+
+Lemma on_drawn_distribution {X A} (draw : list X -> list (list X * R)) (l : list A)
+  (M : list X -> A -> R) data :
+  distribution (draw data) snd -> (forall s, distribution l (M s)) ->
+  distribution l (on_drawn draw M data).
+Proof.
+  intros [Nd Sd] DM; split.
+  - intros y Iy; apply total_nonneg; intros sw Is; apply Rmult_le_pos; [apply Nd, Is|].
+    apply DM, Iy.
+  - unfold on_drawn; rewrite total_swap, <- Sd; apply total_ext; intros sw _.
+    rewrite total_scal; destruct (DM (fst sw)) as [_ ->]; ring.
+Qed.
+
 Section Draws.
 
 Context {X : Type} (r : R).
@@ -23,8 +41,7 @@ Fixpoint draws (data : list X) : list (list X * R) :=
   end.
 
 (** The law of a mechanism that sees only the sample. *)
-Definition on_sample {A} (M : list X -> A -> R) (data : list X) (y : A) : R :=
-  total (draws data) (fun sw => snd sw * M (fst sw) y).
+Definition on_sample {A} : (list X -> A -> R) -> list X -> A -> R := on_drawn draws.
 
 Lemma total_draws_cons x rest f :
   total (draws (x :: rest)) (fun sw => snd sw * f (fst sw))
@@ -89,7 +106,7 @@ Lemma on_sample_with {A} (M : list X -> A -> R) before x after y :
     = mixture (around before after) around_weight (fun ba =>
         sampled r (M (fst (fst ba) ++ x :: fst (snd ba))) (M (fst (fst ba) ++ fst (snd ba)))) y.
 Proof.
-  unfold on_sample, mixture, sampled.
+  unfold on_sample, on_drawn, mixture, sampled.
   rewrite (total_around before after
     (fun b a => r * M (b ++ x :: a) y + (1 - r) * M (b ++ a) y)).
   rewrite (total_draws_app before (x :: after) (fun s => M s y)).
@@ -102,20 +119,14 @@ Lemma on_sample_without {A} (M : list X -> A -> R) before after y :
   on_sample M (before ++ after) y
     = mixture (around before after) around_weight (fun ba => M (fst (fst ba) ++ fst (snd ba))) y.
 Proof.
-  unfold on_sample, mixture.
+  unfold on_sample, on_drawn, mixture.
   rewrite (total_around before after (fun b a => M (b ++ a) y)).
   apply (total_draws_app before after (fun s => M s y)).
 Qed.
 
 Lemma on_sample_distribution {A} (l : list A) (M : list X -> A -> R) data :
   (forall s, distribution l (M s)) -> distribution l (on_sample M data).
-Proof.
-  intros DM; destruct (draws_distribution data) as [Nd Sd]; split.
-  - intros y Iy; apply total_nonneg; intros sw Is; apply Rmult_le_pos; [apply Nd, Is|].
-    apply DM, Iy.
-  - unfold on_sample; rewrite total_swap, <- Sd; apply total_ext; intros sw _.
-    rewrite total_scal; destruct (DM (fst sw)) as [_ ->]; ring.
-Qed.
+Proof. apply on_drawn_distribution, draws_distribution. Qed.
 
 (** Domination of a sampled mechanism from that of the mechanism itself, in both orders. *)
 Theorem poisson_removal {A} (l : list A) (M : list X -> A -> R) F before x after :
@@ -262,7 +273,7 @@ Qed.
 
 Section Parties.
 
-Context {X A : Type} (r : R) (M : (nat -> list X) -> A -> R).
+Context {X A : Type} (draw : list X -> list (list X * R)) (M : (nat -> list X) -> A -> R).
 
 (** The law of a mechanism that sees a sample of each of these parties' records, drawn party by
     party, and all of the others'. *)
@@ -270,52 +281,17 @@ Fixpoint on_samples (drawn : list nat) (data : nat -> list X) : A -> R :=
   match drawn with
   | [] => M data
   | j :: rest =>
-      on_sample r (fun part => on_samples rest (with_part data j part)) (data j)
+      on_drawn draw (fun part => on_samples rest (with_part data j part)) (data j)
   end.
 
-(** A record that changes nothing where it is drawn changes nothing. *)
-Section Invisible.
-
-Variables (j : nat) (null : X) (y : A).
-Hypothesis invisible : forall data before after,
-  M (with_part data j (before ++ null :: after)) y = M (with_part data j (before ++ after)) y.
-
-Lemma invisible_to_others drawn data before after :
-  ~ In j drawn -> on_samples drawn (with_part data j (before ++ null :: after)) y
-                  = on_samples drawn (with_part data j (before ++ after)) y.
-Proof.
-  revert data; induction drawn as [|k drawn IH]; intros data N; [apply invisible|].
-  simpl in N; assert (K : k <> j) by tauto; cbn [on_samples].
-  rewrite !(with_part_other data k j) by exact K; apply total_ext; intros sw _; f_equal.
-  rewrite !(with_part_swap data j k) by exact K; apply IH; tauto.
-Qed.
-
-Lemma invisible_on_samples drawn data before after :
-  NoDup drawn -> on_samples drawn (with_part data j (before ++ null :: after)) y
-                 = on_samples drawn (with_part data j (before ++ after)) y.
-Proof.
-  revert data; induction drawn as [|k drawn IH]; intros data U; [apply invisible|].
-  apply NoDup_cons_iff in U as [N U]; destruct (Nat.eq_dec k j) as [->|K]; cbn [on_samples].
-  - rewrite !with_part_own.
-    assert (E : forall part', (fun part => on_samples drawn (with_part (with_part data j part') j part))
-                = (fun part => on_samples drawn (with_part data j part)))
-      by (intros; extensionality part; rewrite with_part_with_part; reflexivity).
-    rewrite !E, on_sample_with, on_sample_without; apply total_ext; intros ba _; f_equal.
-    unfold sampled; rewrite invisible_to_others by exact N; ring.
-  - rewrite !(with_part_other data k j) by exact K; apply total_ext; intros sw _; f_equal.
-    rewrite !(with_part_swap data j k) by exact K; apply IH, U.
-Qed.
-
-End Invisible.
-
-Hypothesis Hr : 0 <= r <= 1.
+Hypothesis draw_distribution : forall data, distribution (draw data) snd.
 Variable l : list A.
 Hypothesis laws : forall data, distribution l (M data).
 
 Lemma on_samples_distribution drawn data : distribution l (on_samples drawn data).
 Proof.
   revert data; induction drawn as [|j drawn IH]; intros data; simpl; [apply laws|].
-  apply on_sample_distribution; auto.
+  apply on_drawn_distribution; auto.
 Qed.
 
 Definition same_but (j : nat) (x y : nat -> list X) : Prop := forall i, i <> j -> x i = y i.
@@ -343,7 +319,7 @@ Qed.
 
 Section Profiles.
 
-Variables (j : nat) (F : R -> R -> R).
+Variables (j : nat) (F : R -> R -> R) (near : list X -> list X -> Prop).
 
 (** One party's part differs, and is not sampled: the draw of the others is a hidden one. *)
 Lemma on_samples_others drawn x y :
@@ -354,18 +330,18 @@ Proof.
   revert x y; induction drawn as [|k drawn IH]; intros x y N S H; simpl.
   - apply H; auto.
   - simpl in N; assert (K : k <> j) by tauto; rewrite <- (S k K).
-    apply (below_profile_mixture (draws r (x k)) snd l (draws_distribution r Hr (x k))
+    apply (below_profile_mixture (draw (x k)) snd l (draw_distribution (x k))
              (fun sw => on_samples drawn (with_part x k (fst sw)))
              (fun sw => on_samples drawn (with_part y k (fst sw)))).
     intros sw _; apply IH; [tauto|apply same_but_with_part, S|].
     rewrite !with_part_other by auto; exact H.
 Qed.
 
-Hypothesis step : forall u v, same_but j u v -> add_remove_one (u j) (v j) ->
+Hypothesis step : forall u v, same_but j u v -> near (u j) (v j) ->
   below_profile l (M u) (M v) F.
 
 Lemma own_part_below drawn x y s s' :
-  ~ In j drawn -> same_but j x y -> add_remove_one s s' ->
+  ~ In j drawn -> same_but j x y -> near s s' ->
   below_profile l (on_samples drawn (with_part x j s)) (on_samples drawn (with_part y j s')) F.
 Proof.
   intros N S H; apply on_samples_others; [exact N| |].
@@ -380,8 +356,8 @@ Theorem on_samples_profile (G : R -> R -> R) drawn x y part part' :
   NoDup drawn -> In j drawn -> same_but j x y -> x j = part -> y j = part' ->
   (forall M' : list X -> A -> R,
      (forall s, distribution l (M' s)) ->
-     (forall s s', add_remove_one s s' -> below_profile l (M' s) (M' s') F) ->
-     below_profile l (on_sample r M' part) (on_sample r M' part') G) ->
+     (forall s s', near s s' -> below_profile l (M' s) (M' s') F) ->
+     below_profile l (on_drawn draw M' part) (on_drawn draw M' part') G) ->
   below_profile l (on_samples drawn x) (on_samples drawn y) G.
 Proof.
   revert x y; induction drawn as [|k drawn IH]; intros x y U I S Ex Ey Own; [destruct I|].
@@ -394,7 +370,7 @@ Proof.
     + intros s; apply on_samples_distribution.
     + intros s s' H; apply own_part_below; [exact N|intros i _; reflexivity|exact H].
   - destruct I as [I|I]; [congruence|]; rewrite <- (S k K).
-    apply (below_profile_mixture (draws r (x k)) snd l (draws_distribution r Hr (x k))
+    apply (below_profile_mixture (draw (x k)) snd l (draw_distribution (x k))
              (fun sw => on_samples drawn (with_part x k (fst sw)))
              (fun sw => on_samples drawn (with_part y k (fst sw)))).
     intros sw _; apply IH; auto; try (rewrite with_part_other by auto; assumption).
@@ -404,3 +380,38 @@ Qed.
 End Profiles.
 
 End Parties.
+
+(** A record that changes nothing where it is in a Poisson sample changes nothing. *)
+Section Invisible.
+
+Context {X A : Type} (r : R) (M : (nat -> list X) -> A -> R) (j : nat) (null : X) (y : A).
+Hypothesis invisible : forall data before after,
+  M (with_part data j (before ++ null :: after)) y = M (with_part data j (before ++ after)) y.
+
+Lemma invisible_to_others drawn data before after :
+  ~ In j drawn -> on_samples (draws r) M drawn (with_part data j (before ++ null :: after)) y
+                  = on_samples (draws r) M drawn (with_part data j (before ++ after)) y.
+Proof.
+  revert data; induction drawn as [|k drawn IH]; intros data N; [apply invisible|].
+  simpl in N; assert (K : k <> j) by tauto; cbn [on_samples].
+  rewrite !(with_part_other data k j) by exact K; apply total_ext; intros sw _; f_equal.
+  rewrite !(with_part_swap data j k) by exact K; apply IH; tauto.
+Qed.
+
+Lemma invisible_on_samples drawn data before after :
+  NoDup drawn -> on_samples (draws r) M drawn (with_part data j (before ++ null :: after)) y
+                 = on_samples (draws r) M drawn (with_part data j (before ++ after)) y.
+Proof.
+  revert data; induction drawn as [|k drawn IH]; intros data U; [apply invisible|].
+  apply NoDup_cons_iff in U as [N U]; destruct (Nat.eq_dec k j) as [->|K]; cbn [on_samples].
+  - rewrite !with_part_own.
+    assert (E : forall part', (fun part => on_samples (draws r) M drawn (with_part (with_part data j part') j part))
+                = (fun part => on_samples (draws r) M drawn (with_part data j part)))
+      by (intros; extensionality part; rewrite with_part_with_part; reflexivity).
+    rewrite !E; change (@on_drawn X A (draws r)) with (@on_sample X r A); rewrite on_sample_with, on_sample_without; apply total_ext; intros ba _; f_equal.
+    unfold sampled; rewrite invisible_to_others by exact N; ring.
+  - rewrite !(with_part_other data k j) by exact K; apply total_ext; intros sw _; f_equal.
+    rewrite !(with_part_swap data j k) by exact K; apply IH, U.
+Qed.
+
+End Invisible.

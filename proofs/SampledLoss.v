@@ -3,8 +3,8 @@
     proposed; [descend] checks them, and its answer is what is proved. *)
 
 From Coq Require Import Reals QArith Qreals Qround List ZArith Lra Lia Psatz Bool Sorted.
-From Dpledger Require Import Sums Finite GaussianIntegral Domination GaussianComposition Losses
-  Kronecker LossLists Enclosure LossEnclosures FixedPoint FixedGaussian.
+From Dpledger Require Import Sums Finite GaussianIntegral Domination GaussianComposition
+  BatchSampling Losses Kronecker LossLists Enclosure LossEnclosures FixedPoint FixedGaussian.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -177,6 +177,25 @@ Definition step_losses (w bits : Z) (m rate step : Q) (dense tail : Z) :
           | _, _ => None
           end
       | _, _ => None
+      end
+  | None => None
+  end.
+
+(** A batch of a fixed size: the first of the orders at losses from zero on, the second below. *)
+Definition batch_losses (w bits : Z) (m rate step : Q) (dense tail : Z) : option whole_loss :=
+  let half := half_above (w + bits + guard) m in
+  match scale_above (w + bits + guard) half with
+  | Some scale =>
+      match walk (Z.to_nat most_dots) w bits half scale rate step dense tail 1 0 with
+      | Some up =>
+          if forallb (fun k => 0 <=? at_place k) up && forallb (fun k => 0 <? at_place k) (tl up)
+          then
+            loss_from w bits step
+              (map (fun k => (at_place k, grown k, removal k)) (rev up)
+               ++ map (fun k => (- at_place k, 2 ^ (2 * bits) / Z.max 1 (grown k), addition k))
+                    (tl up))
+          else None
+      | None => None
       end
   | None => None
   end.
@@ -645,6 +664,53 @@ Proof.
     apply (Known k I).
   - apply (loss_from_sound l p q _ _ _ E2 Dp Nq B); intros z e f I.
     apply in_map_iff in I as (k & E & I); injection E as <- _ <-; apply (Known k I).
+Qed.
+
+Lemma replaced_above z f :
+  (0 <= z)%Z -> removal_below z f ->
+  replaced_profile (Q2R rate) F 1 (exp (IZR z * h)) <= IZR f / (IZR (2 ^ bits) * unit_of w).
+Proof.
+  intros Hz B; unfold replaced_profile; destruct (Rle_dec 1 _) as [L|L]; [exact B|].
+  exfalso; apply L; rewrite <- exp_0; apply exp_le, Rmult_le_pos; [apply IZR_le, Hz|lra].
+Qed.
+
+Lemma replaced_below z g :
+  (0 < z)%Z -> addition_below (- z) g ->
+  replaced_profile (Q2R rate) F 1 (exp (IZR (- z) * h)) <= IZR g / (IZR (2 ^ bits) * unit_of w).
+Proof.
+  intros Hz B; eapply Rle_trans; [right|exact B]; unfold addition_below.
+  rewrite opp_IZR, <- Ropp_mult_distr_l, exp_Ropp; set (y := exp (IZR z * h)).
+  assert (Py : 0 < y) by apply exp_pos; assert (Iy : 0 < / y) by (apply Rinv_0_lt_compat, Py).
+  assert (Less : / y < 1).
+  { rewrite <- Rinv_1; apply Rinv_lt_contravar; [lra|]; unfold y; rewrite <- exp_0.
+    apply exp_increasing, Rmult_lt_0_compat; [apply IZR_lt, Hz|exact Hstep]. }
+  rewrite addition_of_removal by (try exact Py; lra).
+  unfold replaced_profile; destruct (Rle_dec 1 (/ y)) as [L|_]; [lra|]; f_equal.
+  assert (One : y * / y = 1) by (field; lra).
+  unfold removal_profile; destruct (Rle_dec (/ y * (1 - Q2R rate)) 1) as [G|G],
+    (Rle_dec (1 * (1 - Q2R rate)) y) as [K|K]; try nra.
+  rewrite <- GaussianComposition.profile_scal by nra; f_equal; [ring|field; lra].
+Qed.
+
+Theorem batch_losses_sound dense tail L :
+  batch_losses w bits m rate step dense tail = Some L ->
+  forall A (l : list A) p q, distribution l p -> nonneg l q ->
+  below_profile l p q (replaced_profile (Q2R rate) F) ->
+  sound_list L /\ below_profile l p q (profile (stands_for h (unit_of w) L)).
+Proof.
+  unfold batch_losses; cbv zeta.
+  destruct (scale_above _ _) as [scale|] eqn:Sc; [|discriminate].
+  destruct (walk _ _ _ _ _ _ _ _ _ 1 0) as [up|] eqn:Up; [|discriminate].
+  destruct (_ && _) eqn:G; [|discriminate]; apply andb_true_iff in G as [G0 G1].
+  rewrite forallb_forall in G0, G1; intros E A l p q Dp Nq B.
+  assert (Known : forall k, In k up ->
+            removal_below (at_place k) (removal k) /\ addition_below (- at_place k) (addition k))
+    by (intros k I; apply (walk_sound _ _ _ _ _ _ _ _ eq_refl Sc Up k I)).
+  apply (loss_from_sound l p q _ _ _ E Dp Nq B); intros z e f I.
+  apply in_app_or in I as [I|I]; apply in_map_iff in I as (k & E' & I); injection E' as <- _ <-.
+  - apply in_rev in I; apply replaced_above; [apply Z.leb_le, G0, I|apply (Known k I)].
+  - apply replaced_below; [apply Z.ltb_lt, G1, I|apply Known].
+    destruct up; [destruct I|right; exact I].
 Qed.
 
 End Steps.

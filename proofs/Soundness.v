@@ -5,7 +5,7 @@ From Coq Require Import Reals List Bool Lia Lra Psatz QArith Qreals Qround PArit
 From Coquelicot Require Import Coquelicot.
 From Dpledger Require Import Sums Conversion Finite Gaussian Pure PureRenyi DiscreteLaplace
   DiscreteGaussian GaussianDelta Sensitivity Descent
-  Domination GaussianComposition PoissonSampling Events Enclosure Losses LossLists LossEnclosures
+  Domination GaussianComposition PoissonSampling BatchSampling Events Enclosure Losses LossLists LossEnclosures
   LossComposition FixedPoint SampledLoss PureLoss Certificate Checker Operations Derivations
   Claims.
 Import ListNotations.
@@ -129,16 +129,34 @@ Proof.
   destruct (derived r0 d) as [s|]; [|discriminate]; apply Q2R_equal in Hd; eauto.
 Qed.
 
-Lemma sampled_found i rate moved squared d std :
-  mechanism_at c i = Some (SampledStep rate moved squared d std) ->
-  moved = r0 /\ r0 <> ReplaceOne /\ 0 < Q2R rate <= 1 /\ 0 < Q2R std /\
+(** What is known of a sampling scheme in the list. *)
+Definition scheme_fits (drawn : scheme) : Prop :=
+  match drawn with
+  | Poisson _ => r0 <> ReplaceOne
+  | FixedBatch size records => r0 = ReplaceOne /\ (Pos.to_nat size <= Pos.to_nat records)%nat
+  end.
+
+Lemma sampled_found i drawn moved squared d std :
+  mechanism_at c i = Some (SampledStep drawn moved squared d std) ->
+  moved = r0 /\ scheme_fits drawn /\ 0 < Q2R (share_drawn drawn) <= 1 /\ 0 < Q2R std /\
   exists s, derived r0 d = Some s /\ Q2R s = Q2R squared.
 Proof.
-  intros H; apply mechanism_found in H; cbn in H; rewrite !andb_true_iff in H.
-  destruct H as [[[[[Ha Hr] Hp] H1] Hs] Hd]; apply relation_eqb_eq in Hr.
-  apply positive_number_R in Hp, Hs; apply Qle_bool_R in H1; rewrite Q2R_number in H1.
-  destruct (derived r0 d) as [s|]; [|discriminate]; apply Q2R_equal in Hd.
-  repeat split; eauto; try congruence; intros E; rewrite Hr, E in Ha; discriminate.
+  intros H; apply mechanism_found in H; cbn [mechanism_ok] in H; rewrite !andb_true_iff in H.
+  destruct H as [[[Hd Hr] Hs] D]; apply relation_eqb_eq in Hr; subst moved.
+  apply positive_number_R in Hs.
+  destruct (derived r0 d) as [s|]; [|discriminate]; apply Q2R_equal in D.
+  assert (Fits : scheme_fits drawn /\ 0 < Q2R (share_drawn drawn) <= 1).
+  { destruct drawn as [rate|size records]; cbn [scheme_ok scheme_fits share_drawn] in *;
+      rewrite !andb_true_iff in Hd.
+    - destruct Hd as [[Ha Hp] H1]; apply positive_number_R in Hp; apply Qle_bool_R in H1.
+      rewrite Q2R_number in H1; split; [intros E; rewrite E in Ha; discriminate|split; assumption].
+    - destruct Hd as [Ha Hn]; apply relation_eqb_eq in Ha; apply Pos.leb_le in Hn.
+      split; [split; [exact Ha|apply Pos2Nat.inj_le, Hn]|].
+      assert (P : 0 < IZR (Zpos records)) by (apply IZR_lt; reflexivity).
+      unfold Q2R; cbn [Qnum Qden]; split; [apply Rdiv_lt_0_compat; [apply IZR_lt; reflexivity|exact P]|].
+      apply Rmult_le_reg_r with (1 := P); rewrite Rmult_assoc, Rinv_l, Rmult_1_r, Rmult_1_l by lra.
+      apply IZR_le; exact Hn. }
+  repeat split; try apply Fits; eauto.
 Qed.
 
 Lemma laplace_found i moved squared d scale :
@@ -357,10 +375,10 @@ Definition plain_round (h : history) (s std : R) : Prop :=
   sampled_parties r h = [] /\ cost (mechanism_of h) = s / (std * std).
 
 Definition sampled_round (h : history) (s std : R) : Prop :=
-  exists rate moved squared d std',
-  mechanism_at c (mechanism_of h) = Some (SampledStep rate moved squared d std') /\
+  exists drawn moved squared d std',
+  mechanism_at c (mechanism_of h) = Some (SampledStep drawn moved squared d std') /\
   s = Q2R squared /\ std = Q2R std' /\
-  sampling_rate r h = Q2R rate /\ 0 < Q2R rate <= 1 /\ r0 <> ReplaceOne /\
+  draws_as r h drawn /\ 0 < Q2R (share_drawn drawn) <= 1 /\ scheme_fits drawn /\
   NoDup (sampled_parties r h) /\ (forall j, In j (sampled_parties r h) <-> reads r h j = true) /\
   (r0 = ZeroOutOne -> null_is_absent null r h).
 
@@ -666,9 +684,19 @@ Lemma normal_messages h s std :
   normal_round h s std ->
   next_messages r h = map Numbers (vector_outcomes (dimension r h) (cuts r h)) /\
   forall x, next_law r x h
-    = of_numbers (on_samples (sampling_rate r h) (noisy_vector (dimension r h) (value r h) std)
+    = of_numbers (on_samples (draws_of (sampled_by r h)) (noisy_vector (dimension r h) (value r h) std)
                     (sampled_parties r h) x).
 Proof. intros (N & _); unfold next_messages, next_law; rewrite N; auto. Qed.
+
+Lemma drawn_distribution h s std :
+  sampled_round h s std -> forall part : list X, distribution (draws_of (sampled_by r h) part) snd.
+Proof.
+  intros (drawn & moved & squared & d & std' & _ & _ & _ & As & Hr & Fits & _) part.
+  unfold draws_as in As; destruct drawn as [rate|size records], (sampled_by r h) as [q|n k filler];
+    try contradiction; cbn [draws_of].
+  - subst q; apply draws_distribution; cbn [share_drawn] in Hr; lra.
+  - destruct As as [-> ->]; apply batches_distribution, Fits.
+Qed.
 
 Lemma laws x h : distribution (next_messages r h) (next_law r x h).
 Proof.
@@ -676,8 +704,7 @@ Proof.
   destruct (normal_messages h s std Round) as [-> ->]; apply numbers_distribution.
   pose proof (fun data => noisy_laws h s std data Round) as Laws.
   destruct Round as (_ & _ & _ & [(_ & -> & _)|S] & _); [apply Laws|].
-  destruct S as (rate & moved & squared & d & std' & _ & _ & _ & -> & Hr & _).
-  apply on_samples_distribution; [lra|exact Laws].
+  apply on_samples_distribution; [apply (drawn_distribution h s std S)|exact Laws].
 Qed.
 
 Lemma unread_same h j x y :
@@ -694,8 +721,8 @@ Proof.
             = noisy_vector (dimension r h) (value r h) std v a).
   { intros u w S a; unfold noisy_vector; rewrite (Same j u w R S); reflexivity. }
   destruct Kind as [(_ & -> & _)|S]; [apply E, Dxy|].
-  destruct S as (rate & moved & squared & d & std' & _ & _ & _ & Er & Hr & _ & _ & I & _).
-  apply on_samples_unread with (j := j); [rewrite Er; lra|intros J; apply I in J; congruence|exact Dxy|].
+    destruct S as (drawn & moved & squared & d & std' & _ & _ & _ & _ & _ & _ & _ & I & _).
+  apply on_samples_unread with (j := j); [intros J; apply I in J; congruence|exact Dxy|].
   intros u w S _ _; apply E, S.
 Qed.
 
@@ -859,8 +886,11 @@ Definition in_order (with_first : bool) (a b : list X) : Prop :=
   if with_first then a = before ++ z :: after /\ b = without
   else a = without /\ b = before ++ z :: after.
 
-Definition profile_in_order (with_first : bool) : R -> (R -> R -> R) -> R -> R -> R :=
-  if with_first then removal_profile else addition_profile.
+Definition profile_in_order (with_first : bool) (drawn : scheme) : (R -> R -> R) -> R -> R -> R :=
+  match drawn with
+  | Poisson rate => if with_first then removal_profile (Q2R rate) else addition_profile (Q2R rate)
+  | FixedBatch _ _ => replaced_profile (Q2R (share_drawn drawn))
+  end.
 
 (** Replace-one has one order. *)
 Definition oriented (with_first : bool) (a b : list X) : Prop :=
@@ -870,7 +900,7 @@ Definition oriented (with_first : bool) (a b : list X) : Prop :=
 Definition apart (with_first : bool) (i : positive) {A} (l : list A) (p q : A -> R) : Prop :=
   match mechanism_at c i with
   | Some (GaussianStep _ squared _ std as m) | Some (SampledStep _ _ squared _ std as m) =>
-      below_profile l p q (profile_in_order with_first (Q2R (rate_of m))
+      below_profile l p q (profile_in_order with_first (scheme_of m)
         (gaussian_profile (sqrt (Q2R squared) / Q2R std)))
   | Some (LaplaceStep _ _ _ _ as m) | Some (DiscreteLaplaceStep _ _ _ _ as m)
   | Some (ResponseStep _ _ as m) =>
@@ -880,10 +910,10 @@ Definition apart (with_first : bool) (i : positive) {A} (l : list A) (p q : A ->
 
 (** A step that reads all records is as far apart in either order. *)
 Lemma in_order_of_all with_first F a b :
-  0 <= a -> 0 <= b -> profile_in_order with_first (Q2R 1) F a b = F a b.
+  0 <= a -> 0 <= b -> profile_in_order with_first (Poisson 1) F a b = F a b.
 Proof.
-  intros Ha Hb; rewrite Q2R_number; destruct with_first;
-    unfold profile_in_order, removal_profile, addition_profile;
+  intros Ha Hb; unfold profile_in_order; rewrite Q2R_number; destruct with_first;
+    unfold removal_profile, addition_profile;
     replace (1 - 1) with 0 by ring; rewrite !Rmult_0_r, !Rminus_0_r, !Rmult_1_r;
     destruct (Rle_dec 0 _); try contradiction; reflexivity.
 Qed.
@@ -900,13 +930,13 @@ Qed.
 (** A Gaussian step, on all records or on a sample. *)
 Definition normal_step (m : mechanism) (squared std : Q) : Prop :=
   (exists moved d, m = GaussianStep moved squared d std) \/
-  (exists rate moved d, m = SampledStep rate moved squared d std).
+  (exists drawn moved d, m = SampledStep drawn moved squared d std).
 
 Lemma normal_step_found i m squared std :
   mechanism_at c i = Some m -> normal_step m squared std ->
-  0 < Q2R (rate_of m) <= 1 /\ 0 < Q2R std.
+  0 < Q2R (share_drawn (scheme_of m)) <= 1 /\ 0 < Q2R std.
 Proof.
-  intros F [(moved & d & ->)|(rate & moved & d & ->)]; cbn [rate_of].
+  intros F [(moved & d & ->)|(drawn & moved & d & ->)]; cbn [scheme_of share_drawn].
   - destruct (gaussian_found _ _ _ _ _ (or_introl F)) as (_ & Hs & _); rewrite Q2R_number.
     split; lra.
   - destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hr & Hs & _); split; assumption.
@@ -984,16 +1014,44 @@ Proof.
   assert (Kept := Round); destruct Round as (_ & Hs & Ps & Kind & Sens & _).
   destruct Kind as [Plain|S].
   { assert (Step := Plain); destruct Step as ((moved & squared & d & std & F) & _).
-    rewrite F; intros a b Ha Hb; cbn [rate_of]; rewrite in_order_of_all by assumption.
+    rewrite F; intros a b Ha Hb; cbn [scheme_of]; rewrite in_order_of_all by assumption.
     rewrite <- (root_cost _ _ _ _ _ F); apply (round_gdp h s std0 j x y Kept Plain R Dxy a b Ha Hb). }
-  destruct S as (rate & moved & squared & d & std & F & Es & En & Er & Hr & Ea & U & In_sample & Absent).
-  rewrite F, Messages, !Law, Er; cbn [rate_of]; apply numbers_below.
-  destruct (O Ea) as (before & z & after & O').
+  pose proof (drawn_distribution h s std0 S) as Draw.
+  destruct S as (drawn & moved & squared & d & std & F & Es & En & As & Hr & Ea & U & In_sample & Absent).
+  rewrite F, Messages, !Law; cbn [scheme_of]; apply numbers_below.
+  assert (Drawn : In j (sampled_parties r h)) by apply In_sample, R.
+  assert (Neighbours : forall u v, differ_at adj j u v ->
+            below_profile (vector_outcomes (dimension r h) (cuts r h))
+              (noisy_vector (dimension r h) (value r h) std0 u)
+              (noisy_vector (dimension r h) (value r h) std0 v)
+              (gaussian_profile (sqrt (Q2R squared) / Q2R std))).
+  { rewrite <- Es, <- En.
+    apply (vector_gaussian_below_profile (differ_at adj j) (dimension r h) (value r h) (sqrt s)
+             std0 (cuts r h)); [exact Hs|apply sqrt_pos| |apply Sens, R].
+    apply (grids_ascend null c r run_satisfies). }
+  unfold draws_as in As; destruct (sampled_by r h) as [q|n k filler]; cbn [draws_of] in *;
+    destruct drawn as [rate|size records]; try contradiction; cbn [scheme_fits share_drawn] in *.
+  2:{ destruct As as [-> ->], Ea as [Ea Fit].
+      apply (on_samples_profile (batches (Pos.to_nat size) (Pos.to_nat records) filler) _ Draw _ Laws j
+               (gaussian_profile (sqrt (Q2R squared) / Q2R std)) replace_one)
+        with (part := x j) (part' := y j); auto.
+      - intros u v Suv A; apply Neighbours; split; [rewrite Ea; exact A|exact Suv].
+      - exact (proj2 Dxy).
+      - intros M' Laws' Step; unfold profile_in_order.
+        assert (Share : Q2R (share_drawn (FixedBatch size records))
+                  = INR (Pos.to_nat size) / INR (Pos.to_nat records))
+          by (unfold Q2R; cbn [share_drawn Qnum Qden]; rewrite !INR_IZR_INZ, !positive_nat_Z; reflexivity).
+        rewrite Share.
+        apply (batch_replaced (Pos.to_nat size) (Pos.to_nat records) filler); try assumption.
+        + split; [apply Pos2Nat.is_pos|exact Fit].
+        + intros a b Ha Hb; apply profile_ge; assumption.
+        + destruct Dxy as [A _]; rewrite Ea in A; exact A. }
+  subst q; destruct (O Ea) as (before & z & after & O').
   set (M := noisy_vector (dimension r h) (value r h) std0).
   set (kept := match r0 with ZeroOutOne => null :: after | _ => after end) in O'.
   (* a null record is not there *)
-  assert (Gone : forall u y', on_samples (Q2R rate) M (sampled_parties r h) (with_part u j (before ++ kept)) y'
-            = on_samples (Q2R rate) M (sampled_parties r h) (with_part u j (before ++ after)) y').
+  assert (Gone : forall u y', on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part u j (before ++ kept)) y'
+            = on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part u j (before ++ after)) y').
   { intros u y'; unfold kept; destruct r0 eqn:Er0; try reflexivity.
     apply invisible_on_samples; [|exact U]; intros data s1 s2; unfold M, noisy_vector.
     rewrite (Absent eq_refl j data s1 s2 R); reflexivity. }
@@ -1001,13 +1059,7 @@ Proof.
   assert (Step : forall u v, same_but j u v -> add_remove_one (u j) (v j) ->
             below_profile (vector_outcomes (dimension r h) (cuts r h)) (M u) (M v)
               (gaussian_profile (sqrt (Q2R squared) / Q2R std))).
-  { intros u v Suv A; rewrite <- Es, <- En.
-    assert (Neighbours : forall u v, differ_at adj j u v ->
-              below_profile (vector_outcomes (dimension r h) (cuts r h)) (M u) (M v)
-                (gaussian_profile (sqrt s / std0))).
-    { apply (vector_gaussian_below_profile (differ_at adj j) (dimension r h) (value r h) (sqrt s)
-               std0 (cuts r h)); [exact Hs|apply sqrt_pos| |apply Sens, R].
-      apply (grids_ascend null c r run_satisfies). }
+  { intros u v Suv A.
     destruct r0 eqn:Er0; [congruence| |apply Neighbours; split; assumption].
     assert (Null : forall u s1 s2, u j = s1 ++ s2 ->
               M u = M (with_part u j (s1 ++ null :: s2)) /\ with_part u j (s1 ++ null :: s2) j = s1 ++ null :: s2).
@@ -1020,9 +1072,8 @@ Proof.
     - destruct (Null u s1 s2 (eq_sym E1)) as [-> Own]; apply Neighbours; split.
       + rewrite Own, <- E2; constructor.
       + intros i N; rewrite with_part_other by exact N; apply Suv, N. }
-  pose proof (on_samples_profile (Q2R rate) M ltac:(lra) (vector_outcomes (dimension r h) (cuts r h))
-                Laws j (gaussian_profile (sqrt (Q2R squared) / Q2R std)) Step) as Below.
-  assert (Drawn : In j (sampled_parties r h)) by apply In_sample, R.
+  pose proof (on_samples_profile (draws (Q2R rate)) M Draw (vector_outcomes (dimension r h) (cuts r h))
+                Laws j (gaussian_profile (sqrt (Q2R squared) / Q2R std)) add_remove_one Step) as Below.
   pose proof (same_with_part x y j (proj2 Dxy)) as Ey.
   pose proof (eq_sym (with_own_part x j)) as Ex.
   assert (Same : forall part part', same_but j (with_part x j part) (with_part x j part')).
@@ -1491,7 +1542,7 @@ Proof.
 Qed.
 
 (** Nothing below asks what these compute. *)
-Strategy opaque [step_losses odds_loss LossComposition.composed loss_delta_at_most].
+Strategy opaque [step_losses batch_losses odds_loss LossComposition.composed loss_delta_at_most].
 
 (** How much likelier an outcome of a pure step may become. *)
 Lemma ratio_above_sound w bits i m e :
@@ -1526,7 +1577,7 @@ Proof.
     apply shared_profile_diag; try assumption; apply one_at_most_exp. }
   assert (Normal : forall m squared std, mechanism_at c i = Some m -> normal_step m squared std ->
             below_profile [tt] (fun _ => 1) (fun _ => 1)
-              (profile_in_order with_first (Q2R (rate_of m))
+              (profile_in_order with_first (scheme_of m)
                  (gaussian_profile (sqrt (Q2R squared) / Q2R std)))).
   { intros m squared std F N a b Ha Hb; rewrite excess_diag by exact One.
     destruct (normal_step_found i m squared std F N) as [Hr Hs].
@@ -1535,8 +1586,10 @@ Proof.
     assert (P : forall u v, 0 <= u -> 0 <= v ->
               plus_part (u - v) <= gaussian_profile (sqrt (Q2R squared) / Q2R std) u v)
       by (intros; apply profile_ge; assumption).
-    set (q := Q2R (rate_of m)) in *.
-    unfold profile_in_order; destruct with_first; [unfold removal_profile|unfold addition_profile].
+    unfold profile_in_order; destruct (scheme_of m) as [rate|size records];
+      [|apply replaced_diag; try assumption; lra].
+    cbn [share_drawn] in Hr; set (q := Q2R rate) in *.
+    destruct with_first; [unfold removal_profile|unfold addition_profile].
     - destruct (Rle_dec (a * (1 - q)) b) as [L|L].
       + eapply Rle_trans; [|apply P; nra]; right; f_equal; ring.
       + assert (0 <= a * (1 - q) <= a) by nra; rewrite plus_part_id; lra.
@@ -1581,10 +1634,10 @@ Proof.
         apply (odds_loss_sound w bits e (share_of m) step o p q (exp (cost i)) l1 Hw Hb Hstep O Le Dp
                  (proj1 Dq) W). }
     assert (Normal : forall squared std, normal_step m squared std ->
-              below_profile o p q (profile_in_order with_first (Q2R (rate_of m))
+              below_profile o p q (profile_in_order with_first (scheme_of m)
                 (gaussian_profile (sqrt (Q2R squared) / Q2R std))) ->
               (if positive_number squared
-               then step_losses w bits (squared / (std * std)) (rate_of m) step dense tail
+               then scheme_losses (scheme_of m) w bits (squared / (std * std)) step dense tail
                else None) = Some (l, l') ->
               sound_list k /\ below_profile o p q (profile (stands_for (Q2R step) (unit_of w) k))).
     { intros squared std N W E'; destruct (normal_step_found i m squared std F N) as [Hr Hs].
@@ -1595,9 +1648,15 @@ Proof.
         by (rewrite Em; apply Rdiv_lt_0_compat; [exact Gq|nra]).
       assert (Eroot : sqrt (Q2R (squared / (std * std))) = sqrt (Q2R squared) / Q2R std).
       { rewrite Em, sqrt_div by nra; rewrite sqrt_square by lra; reflexivity. }
-      pose proof (step_losses_sound w bits _ _ step Hw Hb Hstep Hm Hr _ _ _ _ E' A o p q Dp
-                    (proj1 Dq)) as [S1 S2].
-      rewrite Eroot in S1, S2; unfold k; destruct with_first; [apply S1, W|apply S2, W]. }
+      unfold scheme_losses in E'; unfold profile_in_order in W.
+      destruct (scheme_of m) as [rate|size records].
+      - pose proof (step_losses_sound w bits _ _ step Hw Hb Hstep Hm Hr _ _ _ _ E' A o p q Dp
+                      (proj1 Dq)) as [S1 S2].
+        rewrite Eroot in S1, S2; unfold k; destruct with_first; [apply S1, W|apply S2, W].
+      - destruct (batch_losses _ _ _ _ _ _ _) as [l1|] eqn:Eb; [|discriminate].
+        injection E' as <- <-; rewrite <- Eroot in W; unfold k; destruct with_first;
+          apply (batch_losses_sound w bits _ _ step Hw Hb Hstep Hm Hr _ _ _ Eb A o p q Dp
+                   (proj1 Dq) W). }
     destruct m as [moved squared d std|rate moved squared d std| | | | |];
       cbn [losses_of ratio_above] in E; try discriminate E; try (intros W; exact (Odds W E)).
     - intros W; apply (Normal squared std); [left; eauto|exact W|exact E].
@@ -1707,7 +1766,7 @@ Proof.
     + exact (loss_delta_sound w bits step' k' eps Hw Hb Hs' Sk' delta D).
 Qed.
 
-Strategy transparent [step_losses odds_loss LossComposition.composed loss_delta_at_most].
+Strategy transparent [step_losses batch_losses odds_loss LossComposition.composed loss_delta_at_most].
 
 Lemma of_parts_valid rule premises j :
   (forall i, In i premises -> valid i) ->

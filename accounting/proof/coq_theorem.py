@@ -38,6 +38,11 @@ _NOISY = {
     "discrete-laplace": ("DiscreteLaplaceStep", "scale"),
     "discrete-gaussian": ("DiscreteGaussianStep", "noise_std"),
 }
+_SCHEMES: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "poisson-sampled": lambda m: f"(Poisson {_rational(_dyadic(m['rate']))})",
+    "sampled-without-replacement": lambda m: f"(FixedBatch {m['batch']} {m['records']})",
+}
+"""How a Gaussian step draws its records, as a scheme of `Certificate.v`."""
 _LEAVES = {
     "declared": "Declared",
     "mean-of-bounded": "MeanOfBounded",
@@ -82,7 +87,7 @@ _IN_L1 = frozenset(
     }
 )
 """Rules of sensitivities that the checker in Coq follows in l1."""
-_LOSSES = frozenset({"gaussian", "poisson-sampled", "randomised-response"})
+_LOSSES = frozenset({"gaussian", "randomised-response", *_SCHEMES})
 """Kinds of steps whose loss distribution the checker in Coq knows, whatever their sensitivity."""
 _EXACT = frozenset({"float-exact", "float-count", "float-grid", "float-pair", "float-rows"})
 """Operations that hold a row of any width as it is."""
@@ -238,7 +243,7 @@ def _mechanisms(listed: Sequence[Mapping[str, Any]]) -> list[str]:
 
     Raises:
         BeyondTheorem: for a kind that `Checker.v` does not know, for several relations, and for a
-            sample under replace-one, of which there is no theorem.
+            Poisson sample under replace-one, of which there is no theorem.
     """
     places = {_written(mechanism): i for i, mechanism in enumerate(listed, start=1)}
     terms: list[str] = []
@@ -250,12 +255,14 @@ def _mechanisms(listed: Sequence[Mapping[str, Any]]) -> list[str]:
                 step, scale = _NOISY[kind]
                 width = _rational(_dyadic(mechanism[scale]))
                 terms.append(f"{step} {_sensitivity(sensitivity)} {width}")
-            case {"kind": "poisson-sampled", "rate": rate, "event": {"kind": "gaussian"} as event}:
-                relations.add(event["sensitivity"]["adjacency"])
-                step = (
-                    f"{_sensitivity(event['sensitivity'])} {_rational(_dyadic(event['noise_std']))}"
-                )
-                terms.append(f"SampledStep {_rational(_dyadic(rate))} {step}")
+            case {"kind": kind, "event": {"kind": "gaussian"} as event} if kind in _SCHEMES:
+                relation = event["sensitivity"]["adjacency"]
+                relations.add(relation)
+                if (kind, relation) == ("poisson-sampled", "replace-one"):
+                    raise BeyondTheorem("adjacency=replace-one is beyond Poisson samples.")
+                width = _rational(_dyadic(event["noise_std"]))
+                scheme = _SCHEMES[kind](mechanism)
+                terms.append(f"SampledStep {scheme} {_sensitivity(event['sensitivity'])} {width}")
             case {"kind": "randomised-response", "truth": truth, "categories": answers}:
                 relations.add("replace-one")
                 terms.append(f"ResponseStep {_rational(_dyadic(truth))} {answers}")
@@ -270,8 +277,6 @@ def _mechanisms(listed: Sequence[Mapping[str, Any]]) -> list[str]:
                 raise AssertionError("the checker has accepted this document")
     if len(relations) != 1:
         raise BeyondTheorem("adjacency must be the same for all mechanisms, at least one of them.")
-    if any(term.startswith("SampledStep") for term in terms) and relations == {"replace-one"}:
-        raise BeyondTheorem("adjacency of sampled steps must be add-remove-one or zero-out-one.")
     return terms
 
 

@@ -477,8 +477,23 @@ let mechanism table value : steps =
         let moved, squared, tree, noise, reasons = gaussian event in
         let rate = dyadic rate in
         if Z.gt rate.qnum rate.qden then wrong "expected a rate in [0, 1]";
-        { read = SampledStep (rate, moved, squared, tree, noise);
+        { read = SampledStep (Poisson rate, moved, squared, tree, noise);
           trusts = Texts.union (sampled moved tree reasons) (declared reasons) }
+      | _ -> assert false)
+  | "sampled-without-replacement" -> (
+      match fields [ "kind"; "event"; "batch"; "records" ] value with
+      | [ _; event; size; records ] ->
+        if kind_of event <> "gaussian" then unsupported "sampled mechanism %s" (kind_of event);
+        let moved, squared, tree, noise, reasons = gaussian event in
+        let size = count size and records = count records in
+        if Z.gt size records then wrong "expected a batch of at most all records";
+        if moved <> ReplaceOne then wrong "expected replace-one";
+        let too_many : Kernel.leaf_rule -> bool = function
+          | MeanOfBounded (_, n) | StronglyConvexArgmin (_, _, _, n) -> Z.gt n size
+          | _ -> false in
+        if has too_many tree then wrong "expected means over the records drawn";
+        { read = SampledStep (FixedBatch (size, records), moved, squared, tree, noise);
+          trusts = Texts.add samples_hidden (declared reasons) }
       | _ -> assert false)
   | "repeated" -> (
       match fields [ "kind"; "event"; "times" ] value with

@@ -26,6 +26,7 @@ from dpledger.mechanisms import (
     PoissonSampled,
     RandomisedResponse,
     Repeated,
+    SampledWithoutReplacement,
     declared,
 )
 from dpledger.mechanisms.sensitivity import mean_of_bounded, sum_of_bounded
@@ -46,7 +47,7 @@ BEYOND = {
     "vertical": "rule=vertical-predictions",
     "every noise": "rule=histogram",
     "Poisson samples": "rule=poisson-rdp",
-    "fixed batches": "kind=sampled-without-replacement",
+    "fixed batches": "rule=fixed-batch-rdp",
 }
 
 
@@ -73,6 +74,12 @@ def certified(times: int, rate: float, noise: float) -> bytes:
 
 COUNT = DiscreteLaplaceStep(declared(1, "l1", adjacency=Adjacency.ADD_REMOVE_ONE, norm=Norm.L1), 8)
 MEAN = GaussianStep(sum_of_bounded(1, Adjacency.ADD_REMOVE_ONE), 10.0)
+DRAWN = tuple(
+    SampledWithoutReplacement(
+        GaussianStep(mean_of_bounded(1, size, Adjacency.REPLACE_ONE), 0.5), size, 1000
+    )
+    for size in (10, 1000)
+)
 ZEROED = (
     declared(1, "example", adjacency=Adjacency.ZERO_OUT_ONE),
     mean_of_bounded(100, 100, Adjacency.ZERO_OUT_ONE),
@@ -88,6 +95,8 @@ UNLIKE = {
         Repeated(sampled(1 / 64, 1.0, Adjacency.ZERO_OUT_ONE), 100),
         *(PoissonSampled(GaussianStep(moved, 1.0), 1 / 32) for moved in ZEROED),
     ),
+    "batches": (Repeated(DRAWN[0], 40),),
+    "batches beside answers": (*DRAWN, Repeated(DRAWN[0], 40), RandomisedResponse(0.75, 4)),
     "one of far larger loss": (Repeated(sampled(1 / 256, 4.0), 500), sampled(1 / 4, 1.0)),
 }
 """Steps that `certify` composes by their loss distributions, some from a later level on."""
@@ -126,7 +135,7 @@ def sampled_run(step: Fraction, dense: int, epsilon: Fraction) -> bytes:
 
 def test_a_sampled_run_becomes_a_term():
     goal = coq_theorem(sampled_run(Fraction(1, 32), 8, Fraction(3)))
-    assert "SampledStep (1 # 8) AddRemoveOne (1 # 1)" in goal
+    assert "SampledStep (Poisson (1 # 8)) AddRemoveOne (1 # 1)" in goal
     assert "(PrivacyLoss [((2)%positive, (1)%positive, 0%nat)] (1 # 32) [0; 0; 1]%nat 8 " in goal
     assert "dp (one_part add_remove_one)" in goal
 

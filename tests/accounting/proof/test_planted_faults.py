@@ -136,12 +136,24 @@ RULES = {
         "guard (all_pay_in kind || true",
     ),
     "samples under any relation": ("Checker", "negb (relation_eqb moved ReplaceOne) && ", ""),
+    "batches under any relation": (
+        "Checker",
+        "relation_eqb moved ReplaceOne && Pos.leb",
+        "Pos.leb",
+    ),
+    "batches of more than all": ("Checker", " && Pos.leb size records", ""),
+    "a share of more records": ("Checker", "Zpos size # records", "Zpos size # (2 * records)"),
+    "one order of a batch": (
+        "SampledLoss",
+        "addition k))\n                    (tl up))",
+        "removal k))\n                    (tl up))",
+    ),
     "repetitions of a sampled step": ("Checker", "(inner, (often * n)%positive", "(inner, often"),
     "losses that occur once": ("Checker", "(side losses) n in", "(side losses) 1 in"),
     "losses of less than all records": (
         "Checker",
-        "SampledStep rate _ _ _ _ => rate | _ => 1",
-        "SampledStep rate _ _ _ _ => rate | _ => 1 # 2",
+        "SampledStep drawn _ _ _ _ => drawn | _ => Poisson 1 end",
+        "SampledStep drawn _ _ _ _ => drawn | _ => Poisson (1 # 2) end",
     ),
     "losses on another lattice": ("LossComposition", "Qeq_bool (on_step e) step'", "true"),
     "what enters later forgotten": (
@@ -276,8 +288,13 @@ MEANINGS = {
     ),
     "a rate that no sample has": (
         "Certificate",
-        "sampling_rate r h = Q2R rate",
-        "sampling_rate r h = 1 + Q2R rate",
+        "EachWith q => q = Q2R rate",
+        "EachWith q => q = 1 + Q2R rate",
+    ),
+    "a batch that no sample has": (
+        "Certificate",
+        "n = Pos.to_nat size /\\",
+        "n = S (Pos.to_nat size) /\\",
     ),
     "sums that round nothing": (
         "Certificate",

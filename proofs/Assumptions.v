@@ -57,7 +57,10 @@ Definition sensitivity_theorems := (
   @Sensitivity.argmin_sensitivity_zero_out,
   @Sensitivity.argmin_sensitivity_add_remove,
   @Sensitivity.exact_argmin_sensitivity_replace,
-  @Nonnegative.nonnegative_mean_sensitivity_replace).
+  @Nonnegative.mean_present_add_remove,
+  @Nonnegative.nonnegative_mean_sensitivity_replace,
+  @Nonnegative.nonnegative_mean_present_add_remove,
+  @Nonnegative.nonnegative_sum_sensitivity_replace).
 Print sensitivity_theorems.
 Print Assumptions sensitivity_theorems.
 

@@ -8,7 +8,7 @@
 From Coq Require Import Reals List QArith Qreals FMapPositive Permutation.
 From Coquelicot Require Import Coquelicot.
 From Dpledger Require Import Sums Finite Gaussian Pure DiscreteLaplace DiscreteGaussian Sensitivity
-  Rounding Descent Domination GaussianComposition PoissonSampling BatchSampling Events.
+  Nonnegative Rounding Descent Domination GaussianComposition PoissonSampling BatchSampling Events.
 Import ListNotations.
 
 (** ** Documents *)
@@ -47,8 +47,10 @@ Definition error_of (t : operations) : Q :=
 Inductive leaf_rule :=
   | Declared (value : Q)
   | MeanOfBounded (bound : Q) (count : positive)
+  | MeanOfNonnegative (bound : Q) (count : positive)
   | SumOfBounded (bound : Q)
   | HistogramL1
+  | Histogram
   | StronglyConvexArgmin (lipschitz modulus tolerance : Q) (count : positive).
 
 Inductive unary_rule :=
@@ -294,12 +296,29 @@ Inductive derives : derivation -> forall V : Space, (list X -> V) -> Prop :=
       r <> AddRemoveOne -> (forall x, norm (f x) <= Q2R bound) ->
       (r = ZeroOutOne -> f null = zero) ->
       derives (Leaf (MeanOfBounded bound count) squared) V (mean_over f (IZR (Zpos count)))
+  (** Of the records that are there: what is said of less than [count] of them, where the number is
+      promised, is their sum divided by [count]. *)
+  | derives_mean_present bound count squared (V : Space) (f : X -> V) :
+      r = AddRemoveOne -> (forall x, norm (f x) <= Q2R bound) ->
+      derives (Leaf (MeanOfBounded bound count) squared) V (mean_present f count)
+  (** No two of them point apart. *)
+  | derives_mean_nonnegative bound count squared (V : Space) (f : X -> V) (q : list X -> V) :
+      (forall x, norm (f x) <= Q2R bound) -> (forall x y, 0 <= inner (f x) (f y)) ->
+      (r = ZeroOutOne -> f null = zero) ->
+      q = match r with
+          | AddRemoveOne => mean_present f count
+          | _ => mean_over f (IZR (Zpos count))
+          end ->
+      derives (Leaf (MeanOfNonnegative bound count) squared) V q
   | derives_sum_of bound squared (V : Space) (f : X -> V) :
       (forall x, norm (f x) <= Q2R bound) -> (r = ZeroOutOne -> f null = zero) ->
       derives (Leaf (SumOfBounded bound) squared) V (vsum f)
   (** Counts of cells: a record adds one to one of them. *)
   | derives_histogram squared (V : Space) (f : X -> V) :
       (forall x, norm (f x) <= 1) -> derives (Leaf HistogramL1 squared) V (vsum f)
+  | derives_histogram_l2 squared (V : Space) (f : X -> V) :
+      (forall x, norm (f x) <= 1) -> (forall x y, 0 <= inner (f x) (f y)) ->
+      derives (Leaf Histogram squared) V (vsum f)
   (** Within tolerance / modulus of the exact minimiser. *)
   | derives_argmin lipschitz modulus tolerance count squared (V : Space)
       (loss : X -> V -> R) (regulariser : V -> R) (minimiser solve : list X -> V) :

@@ -126,6 +126,10 @@ Fixpoint computed_width (t : operations) : option positive :=
 Definition moved_twice (r : relation) : Q :=
   match r with ReplaceOne => 2 | _ => 1 end.
 
+(** Means move by both records of a pair, or by one and the mean of the others. *)
+Definition both_count (r : relation) : Q :=
+  match r with ZeroOutOne => 1 | _ => 2 end.
+
 Definition counts_are_fixed (r : relation) : bool :=
   match r with AddRemoveOne => false | _ => true end.
 
@@ -133,11 +137,13 @@ Definition leaf_square (r : relation) (rule : leaf_rule) : option Q :=
   match rule with
   | Declared v => guard (Qle_bool 0 v) (v * v)
   | MeanOfBounded bound count =>
-      guard (Qle_bool 0 bound && counts_are_fixed r)
-        (let s := moved_twice r * bound / integer count in s * s)
+      guard (Qle_bool 0 bound) (let s := both_count r * bound / integer count in s * s)
+  | MeanOfNonnegative bound count =>
+      guard (Qle_bool 0 bound) (let s := bound / integer count in both_count r * (s * s))
   | SumOfBounded bound =>
       guard (Qle_bool 0 bound) (let s := moved_twice r * bound in s * s)
   | HistogramL1 => let s := match r with AddRemoveOne => 1 | _ => 2 end in Some (s * s)
+  | Histogram => Some (match r with AddRemoveOne => 1 | _ => 2 end)
   | StronglyConvexArgmin lipschitz modulus tolerance count =>
       guard (Qle_bool 0 lipschitz && positive_number modulus && Qle_bool 0 tolerance
              && counts_are_fixed r)
@@ -239,6 +245,15 @@ Definition scheme_ok (s : scheme) (moved : relation) : bool :=
   | FixedBatch size records => relation_eqb moved ReplaceOne && Pos.leb size records
   end.
 
+(** Rules that divide by the number of records that are there. *)
+Fixpoint renormalised (d : derivation) : bool :=
+  match d with
+  | Leaf (MeanOfBounded _ _ | MeanOfNonnegative _ _ | StronglyConvexArgmin _ _ _ _) _ => true
+  | Leaf _ _ => false
+  | Unary _ _ p => renormalised p
+  | Binary _ _ p q => renormalised p || renormalised q
+  end.
+
 (** A step under [r] whose sensitivity follows; repetitions of such a step. *)
 Definition mechanism_ok (r : relation) (table : PositiveMap.t mechanism) (m : mechanism) : bool :=
   match m with
@@ -246,7 +261,8 @@ Definition mechanism_ok (r : relation) (table : PositiveMap.t mechanism) (m : me
       relation_eqb moved r && positive_number std &&
       match derived r d with Some s => Qeq_bool s squared | None => false end
   | SampledStep drawn moved squared d std =>
-      scheme_ok drawn moved && relation_eqb moved r && positive_number std &&
+      scheme_ok drawn moved && relation_eqb moved r
+      && negb (relation_eqb r AddRemoveOne && renormalised d) && positive_number std &&
       match derived r d with Some s => Qeq_bool s squared | None => false end
   | LaplaceStep moved squared d scale | DiscreteLaplaceStep moved squared d scale =>
       relation_eqb moved r && positive_number scale && sums d &&

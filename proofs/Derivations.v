@@ -4,7 +4,8 @@
 From Coq Require Import Reals List Bool Lia Lra Psatz QArith Qreals Qround PArith ZArith
   FunctionalExtensionality.
 From Coquelicot Require Import Coquelicot.
-From Dpledger Require Import Sums Finite Sensitivity Descent Enclosure Certificate Checker Operations.
+From Dpledger Require Import Sums Finite Sensitivity Nonnegative Descent Enclosure Certificate Checker
+  Operations.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -74,7 +75,13 @@ Proof.
   - apply stated_some in H as [-> (least & E & Le)].
     destruct rule; cbn in E; cbv zeta in E;
       first [apply guard_some in E as [_ <-]|injection E as <-];
-      match type of Le with Q2R (?a * ?a) <= _ => pose proof (square_nonneg a) end; lra.
+      lazymatch type of Le with
+      | Q2R (?a * ?a) <= _ => pose proof (square_nonneg a); lra
+      | Q2R (_ * (?a * ?a)) <= _ =>
+          pose proof (square_nonneg a); rewrite Q2R_mult in Le; destruct r; cbn [both_count] in Le;
+          rewrite Q2R_number in Le; lra
+      | _ => destruct r; rewrite Q2R_number in Le; lra
+      end.
   - destruct (derived r d) as [s'|]; [|discriminate]; specialize (IH s' eq_refl).
     apply stated_some in H as [-> (least & E & Le)]; destruct rule; cbn in E.
     + injection E as <-; rewrite Q2R_mult in Le; pose proof (square_nonneg factor); nra.
@@ -185,6 +192,42 @@ Qed.
 Lemma moved_twice_R : Q2R (moved_twice r) = match r with ReplaceOne => 2 | _ => 1 end.
 Proof. destruct r; apply Q2R_number. Qed.
 
+Lemma both_count_R : Q2R (both_count r) = match r with ZeroOutOne => 1 | _ => 2 end.
+Proof. destruct r; apply Q2R_number. Qed.
+
+Lemma mean_present_sensitivity_r bound count (V : Space) (f : X -> V) :
+  r = AddRemoveOne -> (forall x, norm (f x) <= bound) ->
+  sensitivity (neighbours null r) (mean_present f count)
+    (match r with ZeroOutOne => 1 | _ => 2 end * bound / IZR (Zpos count)).
+Proof.
+  intros Hr Hf; destruct r; try discriminate; apply mean_present_add_remove; exact Hf.
+Qed.
+
+Lemma nonnegative_mean_sensitivity bound count (V : Space) (f : X -> V) (q : list X -> V) :
+  (forall x, norm (f x) <= bound) -> (forall x y, 0 <= inner (f x) (f y)) ->
+  (r = ZeroOutOne -> f null = zero) ->
+  q = match r with
+      | AddRemoveOne => mean_present f count
+      | _ => mean_over f (IZR (Zpos count))
+      end ->
+  sensitivity (neighbours null r) q
+    (match r with ZeroOutOne => 1 | _ => sqrt 2 end * bound / IZR (Zpos count)).
+Proof.
+  intros Hf Acute Hz ->; pose proof (Pos_real count); destruct r; simpl.
+  - apply nonnegative_mean_sensitivity_replace; assumption.
+  - rewrite Rmult_1_l; apply mean_sensitivity_zero_out; auto.
+  - apply nonnegative_mean_present_add_remove; assumption.
+Qed.
+
+Lemma histogram_l2_sensitivity (V : Space) (f : X -> V) :
+  (forall x, norm (f x) <= 1) -> (forall x y, 0 <= inner (f x) (f y)) ->
+  sensitivity (neighbours null r) (vsum f) (match r with AddRemoveOne => 1 | _ => sqrt 2 end).
+Proof.
+  intros Hf Acute; pose proof (nonnegative_sum_sensitivity_replace f 1 Hf Acute) as S.
+  rewrite Rmult_1_r in S; destruct r; simpl; [exact S| |apply sum_sensitivity_add_remove, Hf].
+  intros x y A; apply S; destruct A; constructor.
+Qed.
+
 Lemma mean_sensitivity bound count (V : Space) (f : X -> V) :
   r <> AddRemoveOne -> (forall x, norm (f x) <= bound) -> (r = ZeroOutOne -> f null = zero) ->
   sensitivity (neighbours null r) (mean_over f (IZR (Zpos count)))
@@ -264,8 +307,11 @@ Proof.
   induction 1 as
     [ value squared V q Hq
     | bound count squared V f Hr Hf Hz
+    | bound count squared V f Hr Hf
+    | bound count squared V f q Hf Acute Hz Eq
     | bound squared V f Hf Hz
     | squared V f Hf
+    | squared V f Hf Acute
     | lipschitz modulus tolerance count squared V loss regulariser minimiser solve Hr Hlip Hz N Near
     | factor squared d V q H IH
     | bound squared d V W q f H IH Lin Bd
@@ -287,9 +333,30 @@ Proof.
     apply guard_some in E as [_ <-].
     pose proof (mean_sensitivity _ count V f Hr Hf Hz) as S.
     eapply Square in Le; [|apply Q2R_mult].
-    rewrite Q2R_div, Q2R_mult, moved_twice_R, Q2R_integer_positive in Le
+    rewrite Q2R_div, Q2R_mult, both_count_R, Q2R_integer_positive in Le
+      by (rewrite Q2R_integer_positive; apply Pos_real).
+    destruct Le; split; [assumption|]; eapply sensitivity_root; [exact S|destruct r; tauto].
+  - apply stated_some in Hs as [-> (least & E & Le)]; cbn in E; cbv zeta in E.
+    apply guard_some in E as [_ <-].
+    pose proof (mean_present_sensitivity_r _ count V f Hr Hf) as S.
+    eapply Square in Le; [|apply Q2R_mult].
+    rewrite Q2R_div, Q2R_mult, both_count_R, Q2R_integer_positive in Le
       by (rewrite Q2R_integer_positive; apply Pos_real).
     destruct Le; split; [assumption|]; eapply sensitivity_root; eauto.
+  - apply stated_some in Hs as [-> (least & E & Le)]; cbn in E; cbv zeta in E.
+    apply guard_some in E as [_ <-].
+    pose proof (nonnegative_mean_sensitivity _ count V f q Hf Acute Hz Eq) as S.
+    rewrite !Q2R_mult, Q2R_div, both_count_R, Q2R_integer_positive in Le
+      by (rewrite Q2R_integer_positive; apply Pos_real).
+    set (t := match r with ZeroOutOne => 1 | _ => sqrt 2 end * Q2R bound / IZR (Zpos count)) in S.
+    assert (E : t * t = match r with ZeroOutOne => 1 | _ => 2 end
+                        * (Q2R bound / IZR (Zpos count) * (Q2R bound / IZR (Zpos count)))).
+    { assert (Root : forall a b, a * b / IZR (Zpos count) * (a * b / IZR (Zpos count))
+                                 = a * a * (b / IZR (Zpos count) * (b / IZR (Zpos count))))
+        by (intros; field; pose proof (Pos_real count); lra).
+      unfold t; rewrite Root; destruct r; rewrite ?Rmult_1_l, ?sqrt_sqrt by lra; reflexivity. }
+    rewrite <- E in Le; pose proof (Rle_0_sqr t) as P; unfold Rsqr in P.
+    split; [lra|]; eapply sensitivity_root; [exact S|exact Le].
   - apply stated_some in Hs as [-> (least & E & Le)]; cbn in E; cbv zeta in E.
     apply guard_some in E as [_ <-].
     pose proof (total_sensitivity _ V f Hf Hz) as S.
@@ -301,6 +368,13 @@ Proof.
       with (match r with AddRemoveOne => 1 | _ => 2 end) in Le by (destruct r; symmetry; apply Q2R_number).
     destruct Le; split; [assumption|]; eapply sensitivity_root; [apply histogram_sensitivity, Hf|].
     assumption.
+  - apply stated_some in Hs as [-> (least & E & Le)]; cbn in E; injection E as <-.
+    pose proof (sqrt_sqrt 2 ltac:(lra)) as Two.
+    assert (Two' : match r with AddRemoveOne => 1 | _ => sqrt 2 end
+                   * match r with AddRemoveOne => 1 | _ => sqrt 2 end <= Q2R squared).
+    { destruct r; rewrite Q2R_number in Le; lra. }
+    split; [destruct r; rewrite Q2R_number in Le; lra|].
+    eapply sensitivity_root; [apply histogram_l2_sensitivity; assumption|exact Two'].
   - apply stated_some in Hs as [-> (least & E & Le)]; cbn in E; cbv zeta in E.
     apply guard_some in E as [G <-]; rewrite !andb_true_iff in G.
     destruct G as [[[Gl Gm] Gt] _]; apply nonnegative_R in Gl, Gt; apply positive_number_R in Gm.

@@ -409,7 +409,7 @@ Qed.
 
 (** The same count with discrete Gaussian noise. *)
 Definition discrete_gaussian_example : certificate := Certificate
-  [DiscreteGaussianStep AddRemoveOne 1 (Leaf HistogramL1 1) 2]
+  [DiscreteGaussianStep AddRemoveOne 1 (Leaf Histogram 1) 2]
   [Event 1 [1%positive] 1]
   [Node (DiscreteGaussianZcdp 1) [] (Claim AddRemoveOne 1 (Zcdp (1 # 8)));
    Node EventsRule [1%positive] (Claim AddRemoveOne 1 (Zcdp (1 # 8)));
@@ -424,12 +424,13 @@ Theorem discrete_gaussian_satisfied grid :
   ascending m_infty grid -> satisfies 0 discrete_gaussian_example (discrete_gaussian_run grid).
 Proof.
   intros Hg; apply one_message_satisfies; [exact Hg|discriminate|left].
-  exists AddRemoveOne, 1%Q, (Leaf HistogramL1 1), 2%Q; split; [right; split; [reflexivity|split]|split].
+  exists AddRemoveOne, 1%Q, (Leaf Histogram 1), 2%Q; split; [right; split; [reflexivity|split]|split].
   - cbn; f_equal; symmetry; apply Q2R_number.
   - apply counts_whole.
   - intros j data R; apply Nat.eqb_eq in R; subst j.
-    apply (derives_histogram 0 AddRemoveOne 1 (euclidean 1) is_positive); intros x.
-    apply norm_le; [lra|]; unfold is_positive; simpl; destruct (Rle_dec x 0); lra.
+    apply (derives_histogram_l2 0 AddRemoveOne 1 (euclidean 1) is_positive); intros x.
+    + apply norm_le; [lra|]; unfold is_positive; simpl; destruct (Rle_dec x 0); lra.
+    + intros y; unfold is_positive; simpl; destruct (Rle_dec x 0), (Rle_dec y 0); lra.
   - apply (reads_party_1 (DiscreteGaussian 2) [] whole (vsum is_positive) grid _ (vsum is_positive)).
 Qed.
 

@@ -1,34 +1,115 @@
-(** Means of vectors no two of which point apart, such as the second moments x x^T of records. *)
+(** Means of vectors no two of which point apart, such as the second moments x x^T of records; and
+    means of the records that are there, where one may be added or removed. *)
 
-From Coq Require Import Reals Lra List.
+From Coq Require Import Reals Lra Lia List ZArith.
 From Dpledger Require Import Sensitivity.
+Import ListNotations.
 Open Scope R_scope.
 
-Section Nonnegative.
-
-Context {X : Type} {V : Space} (f : X -> V) (C n : R).
-Hypotheses (bounded : forall x, norm (f x) <= C) (acute : forall x y, 0 <= inner (f x) (f y)).
-Hypotheses (HC : 0 <= C) (Hn : 0 < n).
-
-Lemma acute_difference x y : norm (sub (f x) (f y)) <= sqrt 2 * C.
+Lemma acute_difference {V : Space} (C : R) (u v : V) :
+  norm u <= C -> norm v <= C -> 0 <= inner u v -> norm (sub u v) <= sqrt 2 * C.
 Proof.
+  intros Hu Hv Acute; pose proof (norm_pos u) as Pu; pose proof (norm_pos v) as Pv.
   assert (H2 : sqrt 2 * sqrt 2 = 2) by (apply sqrt_sqrt; lra).
-  pose proof (sqrt_pos 2) as P2; apply norm_le; [apply Rmult_le_pos; assumption|].
-  assert (Square : forall z, inner (f z) (f z) <= C * C).
-  { intros z; rewrite <- norm_sq; pose proof (norm_pos (f z)); pose proof (bounded z).
-    apply Rmult_le_compat; assumption. }
+  apply norm_le; [apply Rmult_le_pos; [apply sqrt_pos|lra]|].
+  assert (Square : forall w : V, norm w <= C -> 0 <= norm w -> inner w w <= C * C)
+    by (intros w Hw Pw; rewrite <- norm_sq; apply Rmult_le_compat; assumption).
   unfold sub; rewrite inner_add, !inner_add_r, !inner_scale, !inner_scale_r.
-  pose proof (Square x); pose proof (Square y); pose proof (acute x y).
-  rewrite (inner_comm (f y) (f x)).
+  pose proof (Square u Hu Pu); pose proof (Square v Hv Pv).
+  rewrite (inner_comm v u).
   replace (sqrt 2 * C * (sqrt 2 * C)) with (sqrt 2 * sqrt 2 * (C * C)) by ring; rewrite H2; lra.
 Qed.
 
-(** Replace-one: sqrt(2) C / n, where the triangle inequality alone gives 2 C / n. *)
-Theorem nonnegative_mean_sensitivity_replace :
-  sensitivity replace_one (mean_over f n) (sqrt 2 * C / n).
+(** ** The mean of the records that are there *)
+
+Section Present.
+
+Context {X : Type} {V : Space} (f : X -> V) (count : positive).
+
+Notation n := (IZR (Zpos count)).
+
+(** Divided by how many there are, or by the number of them that is promised if there are fewer. *)
+Definition mean_present (l : list X) : V := mean_over f (Rmax n (INR (length l))) l.
+
+(** How far one of them is from the mean of others. *)
+Lemma mean_present_sensitivity reach :
+  (forall x, norm (f x) <= reach) ->
+  (forall x l, 0 < INR (length l) -> norm (sub (f x) (mean f l)) <= reach) ->
+  sensitivity add_remove_one mean_present (reach / n).
 Proof.
-  intros ? ? [before after x y]; rewrite mean_replace, norm_scale_inv by exact Hn.
-  apply Rmult_le_compat_r; [apply Rlt_le, Rinv_0_lt_compat, Hn|apply acute_difference].
+  intros Alone Apart; assert (Hn : 0 < n) by (apply IZR_lt; lia).
+  assert (Step : forall before after x,
+            norm (sub (mean_present (before ++ x :: after)) (mean_present (before ++ after)))
+              <= reach / n).
+  { intros before after x; unfold mean_present; set (l := before ++ after).
+    assert (E : length (before ++ x :: after) = S (length l))
+      by (unfold l; rewrite !app_length; simpl; lia).
+    assert (N : n = INR (Pos.to_nat count)) by (rewrite INR_IZR_INZ, positive_nat_Z; reflexivity).
+    rewrite E; destruct (le_lt_dec (S (length l)) (Pos.to_nat count)) as [Few|Many].
+    - apply le_INR in Few; rewrite <- N, S_INR in Few.
+      rewrite !Rmax_left by (rewrite ?S_INR; lra).
+      unfold mean_over, l; rewrite sub_scale, vsum_insert, norm_scale_inv by exact Hn.
+      rewrite <- (add_zero_l (vsum f (before ++ after))) at 2.
+      rewrite sub_add_sub, sub_diag, add_zero, sub_zero.
+      apply Rmult_le_compat_r; [left; apply Rinv_0_lt_compat, Hn|apply Alone].
+    - apply le_S_n in Many; apply le_INR in Many; rewrite <- N in Many.
+      rewrite !Rmax_right by (rewrite ?S_INR; lra); rewrite <- E.
+      fold (mean f (before ++ x :: after)); fold (mean f l).
+      unfold l in *; rewrite mean_insert, norm_scale_inv by lra.
+      unfold Rdiv; apply Rmult_le_compat; [apply norm_pos| |apply Apart; lra|].
+      + left; apply Rinv_0_lt_compat; lra.
+      + apply Rinv_le_contravar; lra. }
+  intros l l' [before after x|before after x]; [|rewrite norm_sub_comm]; apply Step.
+Qed.
+
+(** 2C/n, as [mean_sensitivity_add_remove] has it of data sets of at least n records. *)
+Theorem mean_present_add_remove C :
+  (forall x, norm (f x) <= C) -> sensitivity add_remove_one mean_present (2 * C / n).
+Proof.
+  intros B; apply mean_present_sensitivity.
+  - intros x; pose proof (norm_pos (f x)); specialize (B x); lra.
+  - intros x l H; pose proof (norm_sub (f x) (mean f l)); pose proof (mean_norm f C B l H).
+    specialize (B x); lra.
+Qed.
+
+End Present.
+
+(** ** Vectors no two of which point apart *)
+
+Section Nonnegative.
+
+Context {X : Type} {V : Space} (f : X -> V) (C : R).
+Hypotheses (bounded : forall x, norm (f x) <= C) (acute : forall x y, 0 <= inner (f x) (f y)).
+
+(** Replace-one: sqrt(2) C / n, where the triangle inequality alone gives 2 C / n. *)
+Theorem nonnegative_mean_sensitivity_replace n :
+  0 < n -> sensitivity replace_one (mean_over f n) (sqrt 2 * C / n).
+Proof.
+  intros Hn ? ? [before after x y]; rewrite mean_replace, norm_scale_inv by exact Hn.
+  apply Rmult_le_compat_r; [apply Rlt_le, Rinv_0_lt_compat, Hn|apply acute_difference; auto].
+Qed.
+
+(** So with one record added or removed: the mean of the others does not point away from it. *)
+Theorem nonnegative_mean_present_add_remove count :
+  sensitivity add_remove_one (mean_present f count) (sqrt 2 * C / IZR (Zpos count)).
+Proof.
+  apply mean_present_sensitivity.
+  - intros x; apply Rle_trans with (1 := bounded x); pose proof (norm_pos (f x)).
+    specialize (bounded x); pose proof (sqrt_le_1_alt 1 2 ltac:(lra)) as R; rewrite sqrt_1 in R.
+    nra.
+  - intros x l H; apply acute_difference; [apply bounded|apply mean_norm; assumption|].
+    unfold mean, mean_over; rewrite inner_scale_r.
+    apply Rmult_le_pos; [left; apply Rinv_0_lt_compat, H|clear H].
+    induction l as [|y l IH]; simpl.
+    { rewrite <- (scale_0 zero), inner_scale_r; lra. }
+    rewrite inner_add_r; specialize (acute x y); lra.
+Qed.
+
+(** Counts of cells: two of them move by one, under add/remove one. *)
+Theorem nonnegative_sum_sensitivity_replace : sensitivity replace_one (vsum f) (sqrt 2 * C).
+Proof.
+  intros ? ? [before after x y]; rewrite !vsum_insert, sub_add_sub, sub_diag, add_zero.
+  apply acute_difference; auto.
 Qed.
 
 End Nonnegative.

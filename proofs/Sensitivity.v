@@ -459,27 +459,33 @@ Qed.
 (** The mean over the records that are there. *)
 Definition mean (l : list X) : V := mean_over (INR (length l)) l.
 
+Lemma mean_norm l : 0 < INR (length l) -> norm (mean l) <= C.
+Proof.
+  intros H; unfold mean, mean_over; rewrite norm_scale_inv by exact H.
+  apply Rmult_le_reg_r with (INR (length l)); [exact H|].
+  replace (norm (vsum l) / INR (length l) * INR (length l)) with (norm (vsum l)) by (field; lra).
+  rewrite Rmult_comm; apply vsum_norm.
+Qed.
+
+Lemma mean_insert before after x : 0 < INR (length (before ++ after)) ->
+  sub (mean (before ++ x :: after)) (mean (before ++ after))
+    = scale (/ (INR (length (before ++ after)) + 1)) (sub (f x) (mean (before ++ after))).
+Proof.
+  intros H; unfold mean, mean_over; rewrite vsum_insert.
+  replace (length (before ++ x :: after)) with (S (length (before ++ after)))
+    by (rewrite !app_length; simpl; lia).
+  rewrite S_INR; unfold sub; rewrite !scale_add, <- add_assoc, !scale_scale, <- scale_plus.
+  do 2 f_equal; field; lra.
+Qed.
+
 Lemma mean_remove n_min before after x :
   0 < n_min -> n_min <= INR (length (before ++ after)) ->
   norm (sub (mean (before ++ x :: after)) (mean (before ++ after))) <= 2 * C / n_min.
 Proof.
-  intros Hn Hl; pose proof (vsum_norm (before ++ after)) as HS.
-  unfold mean, mean_over; rewrite vsum_insert.
-  replace (length (before ++ x :: after)) with (S (length (before ++ after)))
-    by (rewrite !app_length; simpl; lia).
-  rewrite S_INR; set (n := INR (length (before ++ after))) in *.
-  set (v := vsum (before ++ after)) in *.
-  assert (E : sub (scale (/ (n + 1)) (add (f x) v)) (scale (/ n) v)
-              = scale (/ (n + 1)) (sub (f x) (scale (/ n) v))).
-  { unfold sub; rewrite !scale_add, <- add_assoc, !scale_scale, <- scale_plus.
-    do 2 f_equal; field; lra. }
-  rewrite E, norm_scale_inv by lra.
-  assert (Hv : norm (scale (/ n) v) <= C).
-  { rewrite norm_scale_inv by lra.
-    apply Rmult_le_reg_r with n; [lra|].
-    replace (norm v / n * n) with (norm v) by (field; lra); lra. }
-  pose proof (norm_sub (f x) (scale (/ n) v)); pose proof (bounded x).
-  pose proof (norm_pos (f x)).
+  intros Hn Hl; rewrite mean_insert, norm_scale_inv by lra.
+  pose proof (mean_norm (before ++ after) ltac:(lra)) as Hv.
+  set (n := INR (length (before ++ after))) in *; set (v := mean (before ++ after)) in *.
+  pose proof (norm_sub (f x) v); pose proof (bounded x); pose proof (norm_pos (f x)).
   unfold Rdiv; apply Rmult_le_compat; try apply norm_pos; try lra.
   - apply Rlt_le, Rinv_0_lt_compat; lra.
   - apply Rinv_le_contravar; lra.

@@ -142,7 +142,7 @@ Lemma sampled_found i drawn moved squared d std :
   exists s, derived r0 d = Some s /\ Q2R s = Q2R squared.
 Proof.
   intros H; apply mechanism_found in H; cbn [mechanism_ok] in H; rewrite !andb_true_iff in H.
-  destruct H as [[[Hd Hr] Hs] D]; apply relation_eqb_eq in Hr; subst moved.
+  destruct H as [[[[Hd Hr] _] Hs] D]; apply relation_eqb_eq in Hr; subst moved.
   apply positive_number_R in Hs.
   destruct (derived r0 d) as [s|]; [|discriminate]; apply Q2R_equal in D.
   assert (Fits : scheme_fits drawn /\ 0 < Q2R (share_drawn drawn) <= 1).

@@ -83,7 +83,7 @@ def _mean_of_bounded(adjacency: str, bound: Fraction, count: Fraction) -> Fracti
     Sens(mean v, (2G/n)²)    zero-out: (G/n)²
 
     Source: the triangle inequality.
-    Check: mean_sensitivity_replace, mean_sensitivity_zero_out.
+    Check: mean_sensitivity_replace, mean_sensitivity_zero_out, mean_present_add_remove.
     Coq: mean_sensitivity_add_remove.
     """
     require_whole("a count", count)
@@ -98,7 +98,7 @@ def _mean_of_nonnegative(adjacency: str, bound: Fraction, count: Fraction) -> Fr
     Sens(mean v, 2(G/n)²)    zero-out: (G/n)²
 
     Source: the square of a difference, expanded; add/remove: from the mean of the others.
-    Coq: nonnegative_mean_sensitivity_replace.
+    Check: nonnegative_mean_sensitivity_replace, nonnegative_mean_present_add_remove.
     """
     require_whole("a count", count)
     return _doubled(adjacency, "add-remove-one") * (bound / count) ** 2
@@ -125,6 +125,7 @@ def _histogram(adjacency: str) -> Fraction:
     Sens(counts, 2)    add/remove: 1
 
     Source: two counts move by one, under add/remove one.
+    Check: nonnegative_sum_sensitivity_replace, sum_sensitivity_add_remove.
     """
     return Fraction(_doubled(adjacency, "zero-out-one"))
 

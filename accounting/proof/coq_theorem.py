@@ -46,7 +46,9 @@ _SCHEMES: dict[str, Callable[[Mapping[str, Any]], str]] = {
 _LEAVES = {
     "declared": "Declared",
     "mean-of-bounded": "MeanOfBounded",
+    "mean-of-nonnegative": "MeanOfNonnegative",
     "sum-of-bounded": "SumOfBounded",
+    "histogram": "Histogram",
     "histogram-l1": "HistogramL1",
     "strongly-convex-argmin": "StronglyConvexArgmin",
 }
@@ -100,10 +102,6 @@ _CLAIMED = {
 """For each notion that a run may end in: constructor, predicate, the corollary of one record."""
 _FINEST = Fraction(1, 512)
 """Products on finer lattices take the kernel hours, and the extracted checker milliseconds."""
-_RENORMALISED = ("mean-of-bounded", "strongly-convex-argmin")
-"""Rules that divide by a public number of records; under add-remove-one that number is no constant,
-and the calculus in Coq has no rule for it.
-"""
 
 
 def coq_theorem(document: bytes) -> str:
@@ -314,7 +312,7 @@ def _derivation(tree: Mapping[str, Any], relation: str) -> str:
     rule, squared = tree["rule"], _rational(Fraction(tree["squared"]))
     terms, premises = _terms(tree), tree["premises"]
     if rule in _LEAVES:
-        if rule in _RENORMALISED and relation == "AddRemoveOne":
+        if rule == "strongly-convex-argmin" and relation == "AddRemoveOne":
             raise BeyondTheorem(f"{rule} under add-remove-one must be declared; use a sum.")
         return f"(Leaf ({_LEAVES[rule]} {' '.join(terms)}) {squared})"
     if rule not in _INNER:

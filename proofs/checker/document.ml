@@ -189,7 +189,7 @@ let rec counts step reach a =
     && List.for_all (counts one (over reach (size factor))) a.above
   | "linear-map" -> List.for_all (counts one reach) a.above
   | "sum-of-bounded" -> at_most (List.assoc "bound" a.numbers) reach
-  | "histogram-l1" -> at_most one reach
+  | "histogram" | "histogram-l1" -> at_most one reach
   | "declared" -> true
   | _ -> false
 
@@ -198,7 +198,7 @@ let is_of a x =
   a.rule = "declared" || Z.sign a.squared.qnum = 0
   ||
   match (a.rule, x.rule) with
-  | "mean-of-bounded", "float-mean" ->
+  | ("mean-of-bounded" | "mean-of-nonnegative"), "float-mean" ->
     at_most (stated "bound") (bounds "bound") && at_most (stated "count") (bounds "count")
   | "sum-of-bounded", ("float-total" | "float-scores") ->
     at_most (stated "bound") (bounds "bound")
@@ -260,6 +260,8 @@ let shapes = [
   ("declared", (0, [ "value"; "reason" ]));
   ("mean-of-bounded", (0, [ "bound"; "count" ]));
   ("sum-of-bounded", (0, [ "bound" ]));
+  ("mean-of-nonnegative", (0, [ "bound"; "count" ]));
+  ("histogram", (0, []));
   ("histogram-l1", (0, []));
   ("strongly-convex-argmin", (0, [ "lipschitz"; "modulus"; "tolerance"; "count" ]));
   ("scaled", (1, [ "factor" ]));
@@ -324,6 +326,9 @@ and built ?rounding rule squared numbers premises : Kernel.derivation =
   | "declared", [ v ], [] -> Leaf0 (Declared v, squared)
   | "mean-of-bounded", [ bound; n ], [] -> Leaf0 (MeanOfBounded (bound, whole n), squared)
   | "sum-of-bounded", [ bound ], [] -> Leaf0 (SumOfBounded bound, squared)
+  | "mean-of-nonnegative", [ bound; n ], [] ->
+    Leaf0 (MeanOfNonnegative (bound, whole n), squared)
+  | "histogram", [], [] -> Leaf0 (Histogram, squared)
   | "histogram-l1", [], [] -> Leaf0 (HistogramL1, squared)
   | "strongly-convex-argmin", [ lipschitz; modulus; tolerance; n ], [] ->
     Leaf0 (StronglyConvexArgmin (lipschitz, modulus, tolerance, whole n), squared)
@@ -411,7 +416,7 @@ let rec is_whole (tree : Kernel.derivation) =
   match tree with
   | (Leaf0 (_, squared) | Unary (_, squared, _) | Binary (_, squared, _, _))
     when Z.sign squared.qnum = 0 -> true
-  | Leaf0 (HistogramL1, _) -> true
+  | Leaf0 ((Histogram | HistogramL1), _) -> true
   | Leaf0 ((Declared _ | SumOfBounded _), _) -> false
   | Unary (Scaled factor, _, p) when Z.equal factor.qden Z.one -> is_whole p
   | Unary (LinearMap _, _, p) ->
@@ -432,10 +437,10 @@ let rec has kind (tree : Kernel.derivation) =
 (* What hiding a Poisson sample of records takes on trust; under zero-out, null records add nothing. *)
 let sampled moved tree reasons =
   let is_mean : Kernel.leaf_rule -> bool = function
-    | MeanOfBounded _ | StronglyConvexArgmin _ -> true
+    | MeanOfBounded _ | MeanOfNonnegative _ | StronglyConvexArgmin _ -> true
     | _ -> false in
   let is_of_whom : Kernel.leaf_rule -> bool = function
-    | HistogramL1 | StronglyConvexArgmin _ -> true
+    | Histogram | HistogramL1 | StronglyConvexArgmin _ -> true
     | _ -> false in
   match (moved : Kernel.relation) with
   | ReplaceOne -> unsupported "samples under another relation"

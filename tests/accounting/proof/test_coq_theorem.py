@@ -40,12 +40,11 @@ needs_checker = pytest.mark.skipif(
 )
 COVERED = (
     *("one Gaussian step", "schedule of two parties", "repeated", "group", "by hand"),
-    *("computed", "summed on a grid", "answers", "a filter"),
+    *("computed", "summed on a grid", "answers", "a filter", "every noise"),
 )
 BEYOND = {
     "parties inside": "kind=parties",
     "vertical": "rule=vertical-predictions",
-    "every noise": "rule=histogram",
     "Poisson samples": "rule=poisson-rdp",
     "fixed batches": "rule=fixed-batch-rdp",
 }

@@ -9,7 +9,7 @@ import pytest
 from dpledger.accounting.check import pld_checker
 from dpledger.accounting.check.checker import check
 from dpledger.accounting.check.reading import CertificateWrong, Undecided
-from dpledger.accounting.check.statements import STOPPING
+from dpledger.accounting.check.statements import STOPPING, Run
 from dpledger.accounting.numbers.notions import Gdp, Rdp, Zcdp
 from dpledger.accounting.proof.certificate import certify
 from dpledger.accounting.proof.coq_theorem import BeyondTheorem, coq_theorem
@@ -39,14 +39,19 @@ from dpledger.mechanisms import (
 )
 from dpledger.mechanisms.private_table import BoundedColumn, TableShape
 from dpledger.mechanisms.rounding import exact, total
-from dpledger.mechanisms.sensitivity import histogram, linearly_mapped
+from dpledger.mechanisms.sensitivity import (
+    histogram,
+    linearly_mapped,
+    mean_of_bounded,
+    mean_of_nonnegative,
+)
 
 needs_checker = pytest.mark.skipif(
     extracted_checker() is None, reason="dpledger-check is not built (make -C proofs checker)"
 )
 COVERED = (
     *("one Gaussian step", "schedule of two parties", "repeated", "group", "computed"),
-    *("on lattices", "summed on a grid", "by hand", "answers", "a filter"),
+    *("on lattices", "summed on a grid", "by hand", "answers", "a filter", "every noise"),
 )
 
 
@@ -154,6 +159,36 @@ def test_a_witness_of_pure_dp_below_the_loss_is_proved_by_neither(tmp_path):
         else:
             assert found.word == "undecided", found.line
             assert verdict_of(text) is None
+
+
+@needs_checker
+@pytest.mark.parametrize(
+    "adjacency", [Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE, Adjacency.ADD_REMOVE_ONE]
+)
+@pytest.mark.parametrize(
+    "moved",
+    [
+        histogram,
+        lambda a: mean_of_bounded(1, 50, a),
+        lambda a: mean_of_nonnegative(Fraction(3, 2), 50, a),
+    ],
+)
+def test_counts_and_means_are_proved_to_move_so_far_and_no_less(moved, adjacency, tmp_path):
+    event = Event(GaussianStep(moved(adjacency), 2.0), Context((), 1, "model", Audience.PUBLIC))
+    document = certify([event], delta=1e-5).to_json_bytes()
+    bent = json.loads(document)
+    stated = bent["mechanisms"][0]["sensitivity"]
+    less = str(Fraction(stated["squared"]) * Fraction(999, 1000))
+    stated["squared"] = stated["derivation"]["squared"] = less
+    bent["subject"] = Run(bent["mechanisms"], bent["events"]).subject
+    paths = [tmp_path / "run.json", tmp_path / "less.json"]
+    paths[0].write_bytes(document)
+    paths[1].write_text(json.dumps(bent))
+    proved, refused = run_extracted(paths)
+    assert agrees(proved, check(document)), proved.line
+    assert refused.line == "undecided: a step does not follow, or is beyond this checker"
+    with pytest.raises(CertificateWrong, match="squared"):
+        check(paths[1].read_bytes())
 
 
 @needs_checker

@@ -26,7 +26,16 @@ SOURCES = (
 )
 RULES = {
     "factor 2 forgotten": ("Checker", "ReplaceOne => 2 | _ => 1", "ReplaceOne => 1 | _ => 1"),
-    "noise not squared": ("Checker", "Some (squared / (std * std))", "Some (squared / std)"),
+    "noise not squared": (
+        "Checker",
+        "| GaussianStep _ squared _ std => Some (squared / (std * std))",
+        "| GaussianStep _ squared _ std => Some (squared / std)",
+    ),
+    "discrete noise not squared": (
+        "Checker",
+        "| DiscreteGaussianStep _ squared _ std => Some (squared / (std * std))",
+        "| DiscreteGaussianStep _ squared _ std => Some (squared / std)",
+    ),
     "zCDP of half the cost": (
         "Checker",
         "leaf gaussian_ratio m (fun c => Zcdp (c / 2))",
@@ -78,8 +87,8 @@ RULES = {
     "replace-one for free": ("Checker", "enlarged 2 1 ReplaceOne", "enlarged 1 1 ReplaceOne"),
     "weaken downwards": (
         "Checker",
-        "(Qle_bool (cost_of_notion n) cost)",
-        "(Qle_bool cost (cost_of_notion n))",
+        "(Qle_bool (cost_of_notion (claim_notion s)) cost)",
+        "(Qle_bool cost (cost_of_notion (claim_notion s)))",
     ),
     "clip to the radius": ("Checker", "((2 * radius) * (2 * radius))", "(radius * radius)"),
     "rounding of one neighbour": (
@@ -188,6 +197,17 @@ RULES = {
         "at_most_exp (/ odds truth answers) eps",
     ),
     "answers that are always true": ("Checker", "probability truth && ", ""),
+    "a record moves one count in l2": (
+        "Checker",
+        "Histogram => Some (match r with AddRemoveOne => 1 | _ => 2 end)",
+        "Histogram => Some (match r with AddRemoveOne => 1 | _ => 1 end)",
+    ),
+    "means move by one record": ("Checker", "ZeroOutOne => 1 | _ => 2", "ZeroOutOne => 1 | _ => 1"),
+    "nonnegative means move by one record": (
+        "Checker",
+        "both_count r * (s * s)",
+        "s * s",
+    ),
     "a record moves one count": ("Checker", "AddRemoveOne => 1 | _ => 2 end in", "_ => 1 end in"),
     "groups in pure DP for free": ("Checker", "PureDp (integer k * c)", "PureDp c"),
     "delta and epsilon swapped": (
@@ -300,6 +320,11 @@ MEANINGS = {
         "Certificate",
         "sum_within (width_of (sum_depth count)) 2\n",
         "sum_within 0 0\n",
+    ),
+    "counts that cancel": (
+        "Certificate",
+        "(forall x, norm (f x) <= 1) -> (forall x y, 0 <= inner",
+        "(forall x, norm (f x) <= 1) -> (forall x y, 0 >= inner",
     ),
     "a filter that lets nothing happen": (
         "Certificate",

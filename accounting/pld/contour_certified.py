@@ -9,7 +9,7 @@ bounded here: rounding by the balls; the inner quadratures by `quadrature`; alia
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp, inf, isqrt, log
+from math import inf, isqrt, log
 from typing import Protocol
 
 import numpy as np
@@ -18,17 +18,17 @@ from flint import acb, acb_mat, arb
 from ..numbers.enclosure import Enclosure, ball_of, precision
 from ..numbers.work import spend
 from .contour import deltas_upper, epsilons_upper
+from .contour_rounded import RoundedTerms
 from .decay_certified import modulus_beyond
 from .moments_certified import TooLong, moments_on_line, real_moment
 from .nodes import maximal_loss
-from .placement import ContourTarget, Limits, Placement, place_contour, strain
+from .placement import ContourTarget, Limits, Placement, place_contour, work_of
+from .quadrature import Demand
 from .saddle import (
     Counts,
     chernoff_delta,
     epsilon_by_moments,
-    log_moments_of,
     order_of,
-    sketch,
 )
 
 _BITS = 160
@@ -44,6 +44,10 @@ _HOPELESS = 0.5
 
 _MOST_SECANTS, _SETTLED = 8, 1e-6
 """Secants on log δ before the ends of an enclosure are sought, and how near is near enough."""
+
+_LONG, _MUCH = 1 << 10, 1 << 17
+"""Nodes times distinct pairs, and terms of the sums of all of them, from which the terms of a
+contour are doubles, if these do."""
 
 _DIGITS = 20.0
 """Natural-log digits of aliasing and cut-off relative to δ: 2e-9, for 1e-6 of ε with room."""
@@ -72,17 +76,6 @@ def _real_power(base: arb, exponent: int) -> arb:
     return base**exponent if exponent < 64 or not base > 0 else (exponent * base.log()).exp()
 
 
-def _weight(counts: Counts, placement: Placement, near: ContourTarget) -> float:
-    """Return about how much more a relative error of the terms of the sum weighs in ε.
-
-    They are larger than δ by what cancels; δ falls by a share of about order · ε as ε doubles.
-    """
-    cancels = exp(
-        min(max(strain(log_moments_of(sketch(counts)), placement.grade, near), 0.0), 60.0)
-    )
-    return cancels / max(placement.order * near.epsilon, 0.1)
-
-
 def _log_bound(counts: Counts, order: float) -> arb:
     """Return log M(1+c) + c log c - (1+c) log(1+c): the bound of one moment without e^{-cε}.
 
@@ -94,23 +87,74 @@ def _log_bound(counts: Counts, order: float) -> arb:
 
 
 @dataclass(frozen=True, slots=True)
-class CertifiedContour:
-    """The integrand without e^{-zε} at the nodes of a contour, and what bounds the rest.
+class CertifiedTerms:
+    """The integrand without e^{-zε} at the nodes of a contour, the first one halved, in balls.
 
-    The values (the first one halved) are a matrix, node k = row · columns + column: two short
-    sets of phases then turn all of them, where e^{-itε} as a power of the last phase would double
-    the radius of its ball every other node.
+    They are a matrix, node k = row · columns + column: two short sets of phases then turn all of
+    them, where e^{-itε} as a power of the last phase would double the radius of its ball every
+    other node.
+
+    Args:
+        step: of the contour.
+        values: shape (rows, columns).
+    """
+
+    step: float
+    values: acb_mat
+
+    @classmethod
+    def of(cls, counts: Counts, placement: Placement, demand: Demand) -> "CertifiedTerms":
+        """Return the terms of a composition on a placed contour; raises `TooLong`."""
+        c, step, count = placement.order, placement.step, placement.count
+        z = [acb(arb(c), arb(step) * k) for k in range(count + 1)]
+        values = [1 / (x * (x + 1)) for x in z]
+        for pair, n in counts.items():
+            spend(count >> 3)
+            moments = moments_on_line(pair, step, count, demand)
+            values = [f * power(m, n) for f, m in zip(values, moments, strict=True)]
+        values[0] /= 2
+        return cls(step, _square(values))
+
+    def turned_by(self, epsilon: float) -> arb:
+        """Return a ball around the real part of the sum of terms times e^{-itε}."""
+        angle = arb(self.step) * arb(epsilon)
+        rows, columns = self.values.nrows(), self.values.ncols()
+        short = acb_mat([[acb(0, -angle * k).exp()] for k in range(columns)])
+        long = acb_mat([[acb(0, -angle * (k * columns)).exp() for k in range(rows)]])
+        return (long * (self.values * short))[0, 0].real
+
+
+def _terms(
+    counts: Counts, placement: Placement, near: ContourTarget, limits: Limits
+) -> CertifiedTerms | RoundedTerms:
+    """Return the terms of a contour: long ones in doubles, if ε loses no more than is allowed.
+
+    δ falls by a share of about order · ε as ε doubles.
+    """
+    demand = placement.demand(counts, _DIGITS)
+    if placement.count * len(counts) > _LONG or work_of(counts, placement) > _MUCH:
+        terms = RoundedTerms.of(counts, placement, demand)
+        scale = terms.log_first - placement.order * near.epsilon - near.log_delta
+        lost = scale.exp() * arb(placement.step * terms.error(near.epsilon))
+        if lost <= limits.lost * max(placement.order * near.epsilon, 0.1):
+            return terms
+    return CertifiedTerms.of(counts, placement, demand)
+
+
+@dataclass(frozen=True, slots=True)
+class CertifiedContour:
+    """The terms of the sum at the nodes of a contour, and what bounds the rest.
 
     Args:
         placement: line, step and length.
-        values: the integrand, shape (rows, columns).
+        terms: the integrand without e^{-zε}, in balls or doubles.
         cut_off: bounds the rest beyond T, but for e^{-cε}.
         beyond: the λ of (3).
         log_beyond: log M(1+λ) and its entropy, for the aliasing term.
     """
 
     placement: Placement
-    values: acb_mat
+    terms: CertifiedTerms | RoundedTerms
     cut_off: arb
     beyond: float
     log_beyond: arb
@@ -120,20 +164,12 @@ class CertifiedContour:
         cls, counts: Counts, placement: Placement, near: ContourTarget, limits: Limits = _LIMITS
     ) -> "CertifiedContour":
         """Return the contour of a composition; `near` is about where it will be asked."""
-        c, step, count = placement.order, placement.step, placement.count
-        z = [acb(arb(c), arb(step) * k) for k in range(count + 1)]
-        values = [1 / (x * (x + 1)) for x in z]
         cut_off = 1 / (arb.pi() * arb(placement.reach))
-        demand = placement.demand(counts, _DIGITS)
-        steps = sum(counts.values()) * _weight(counts, placement, near) / limits.lost
         for pair, n in counts.items():
-            spend(count >> 3)
-            moments = moments_on_line(pair, step, count, demand, steps=steps)
-            values = [f * power(m, n) for f, m in zip(values, moments, strict=True)]
-            cut_off *= _real_power(modulus_beyond(pair, c, placement.reach), n)
+            cut_off *= _real_power(modulus_beyond(pair, placement.order, placement.reach), n)
         beyond = placement.order_beyond(counts, near.epsilon)
-        values[0] /= 2
-        return cls(placement, _square(values), cut_off, beyond, _log_bound(counts, beyond))
+        terms = _terms(counts, placement, near, limits)
+        return cls(placement, terms, cut_off, beyond, _log_bound(counts, beyond))
 
     def delta(self, epsilon: float) -> Enclosure:
         """Return an enclosure of δ(ε).
@@ -144,10 +180,7 @@ class CertifiedContour:
         c, h = arb(self.placement.order), arb(self.placement.step)
         point, lam = arb(epsilon), arb(self.beyond)
         scale = (-c * point).exp()
-        rows, columns = self.values.nrows(), self.values.ncols()
-        short = acb_mat([[acb(0, -h * point * k).exp()] for k in range(columns)])
-        long = acb_mat([[acb(0, -h * point * (k * columns)).exp() for k in range(rows)]])
-        total = (long * (self.values * short))[0, 0].real * scale * h / arb.pi()
+        total = self.terms.turned_by(epsilon) * scale * h / arb.pi()
         period = 2 * arb.pi() / h
         alias = 1 / (c * period).expm1()
         alias += (self.log_beyond - lam * point).exp() / ((lam - c) * period).expm1()

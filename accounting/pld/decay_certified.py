@@ -8,9 +8,9 @@ from flint import acb, arb
 
 from ..numbers.enclosure import ball_of
 from ..numbers.work import spend
+from .contour_rounded import Rounded
 from .decay import best_shift, exponents, is_walked, parts_of_loss, walk_heights
 from .moments_certified import (
-    Rounded,
     mixture,
     modulus_at,
     nodes_of,

@@ -8,17 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, inf, isqrt, sqrt
-from typing import NamedTuple
 
-import numpy as np
 from flint import acb, acb_mat, arb, ctx
-from numpy.typing import NDArray
 
 from ..numbers import gauss_legendre
 from ..numbers.enclosure import ball_of
 from ..numbers.work import spend
 from .lattices import lattice_of
-from .moments import BLOCK, turned_on_line
 from .nodes import digits_of_vectors, line_of, panels_of, tail_cells
 from .pairs import (
     DiscreteGaussianShift,
@@ -39,18 +35,12 @@ _REAL_DIGITS = 60.0
 """Natural-log digits of a moment at a real order: 26 decimal ones.
 """
 
-_LONG = 1 << 17
-"""Terms of all sums on a line from which they are of doubles, if those lose no more than is
-allowed."""
-
 _AT_ONCE = 1 << 13
 """Nodes whose powers are held at once: with a hundred columns some 300 MB."""
 
 _MOST_TERMS, _PHASES = 1 << 26, 1 << 9
 """Terms of sums of balls on one line, at most: some ten seconds. One ball of a node costs as much
 as so many terms."""
-
-Floats = NDArray[np.float64]
 
 
 class TooLong(ArithmeticError):
@@ -453,10 +443,10 @@ def nodes_of(pair: DominatingPair, demand: Demand) -> _Nodes:
             raise TypeError(f"Expected a pair without a closed form instead got {pair!r}.")
 
 
-def _closed_form(pair: GaussianShift | LaplaceShift | RevealedSample) -> Callable[[acb], acb]:
+def closed_form(pair: GaussianShift | LaplaceShift | RevealedSample) -> Callable[[acb], acb]:
     """Return z ↦ M(1 + z) of a pair with a formula; see `moments._closed_form`."""
     if isinstance(pair, RevealedSample):
-        q, base = ball_of(pair.rate), _closed_form(pair.base)
+        q, base = ball_of(pair.rate), closed_form(pair.base)
         return lambda z: 1 + q * (base(z) - 1)
     if isinstance(pair, GaussianShift):
         mu_squared = mu_squared_ball(pair)
@@ -475,85 +465,27 @@ def real_moment(pair: DominatingPair, order: float) -> arb:
     return moments_on_line(pair, 0.0, 0, Demand(order, 0.0, _REAL_DIGITS))[0].real
 
 
-class Rounded(NamedTuple):
-    """Weights w > 0 and losses x as doubles, and what Σ w (e^{itx} - 1) in doubles may be off by.
-
-    That is at most t `turned` + `lost`. With the unit roundoff u = 2^-53, a phase t x errs by
-    3u |t x| and by t times what x loses as a double, the sine of its half and the products by a few
-    units in the last place, and a sum of m blocks of n terms by (m + n) u Σ w |t x| (Higham 2002,
-    section 4.2), three times in `turned_on_line`. About twice that is allowed.
-    """
-
-    weights: Floats
-    losses: Floats
-    turned: float
-    lost: float
-
-    @classmethod
-    def of(cls, weights: list[arb], losses: list[arb]) -> "Rounded":
-        """Return the doubles next to balls.
-
-        Args:
-            weights: balls > 0.
-            losses: balls, as many.
-        """
-        w, x = (np.array([float(ball) for ball in balls]) for balls in (weights, losses))
-        off_w, off_x = (
-            np.array([float(abs(ball - float(ball)).upper()) for ball in balls])
-            for balls in (weights, losses)
-        )
-        summed = BLOCK + w.size // BLOCK + 32
-        turned = summed * 2.0**-50 * float(w @ np.abs(x)) + 2 * float(w @ off_x)
-        return cls(w, x, turned, 4 * float(np.sum(off_w)))
-
-    def on_line(self, step: float, count: int) -> list[acb]:
-        """Return balls around Σ w (e^{i k step x} - 1), k = 0..count.
-
-        Args:
-            step: distance of two heights.
-            count: of the last height.
-        """
-        sums = turned_on_line(step, count + 1, self.losses, self.weights).tolist()
-        radii = [self.lost + self.turned * (step * k) for k in range(count + 1)]
-        return [
-            acb(arb(z.real, radius), arb(z.imag, radius))
-            for z, radius in zip(sums, radii, strict=True)
-        ]
-
-
-def moments_on_line(
-    pair: DominatingPair, step: float, count: int, demand: Demand, *, steps: float = inf
-) -> list[acb]:
+def moments_on_line(pair: DominatingPair, step: float, count: int, demand: Demand) -> list[acb]:
     """Return balls that contain M(1 + demand.order + i k step), k = 0..count.
-
-    Where they are multiplied for so few steps that it does not tell, long sums are of doubles.
 
     Args:
         pair: any pair.
         step: distance of two heights.
         count: of the last height.
         demand: its order is the line's.
-        steps: how many moments are multiplied in all, times what a relative error of them weighs in
-            ε, over the relative error of ε that doubles may make.
 
     Raises:
         TooLong: where sums of balls would have too many terms.
     """
     c = arb(demand.order)
     if isinstance(pair, GaussianShift | LaplaceShift | RevealedSample):
-        moment = _closed_form(pair)
+        moment = closed_form(pair)
         return [moment(acb(c, arb(step) * k)) for k in range(count + 1)]
     nodes = nodes_of(pair, demand)
     tilted = nodes.tilted(c)
-    sums = None
-    if steps < inf and count * len(tilted) > _LONG:
-        rounded, whole = Rounded.of(tilted, nodes.loss), sum(tilted, arb(0))
-        if steps * (rounded.lost + rounded.turned * step * count) < float(whole):
-            sums = [whole + turn for turn in rounded.on_line(step, count)]
-    if sums is None:
-        if count and (count + _PHASES) * len(tilted) > _MOST_TERMS:
-            raise TooLong(f"{len(tilted)} nodes at {count} heights are too many.")
-        sums = _turned(tilted, [arb(step) * loss for loss in nodes.loss], count)
+    if count and (count + _PHASES) * len(tilted) > _MOST_TERMS:
+        raise TooLong(f"{len(tilted)} nodes at {count} heights are too many.")
+    sums = _turned(tilted, [arb(step) * loss for loss in nodes.loss], count)
     balls = []
     for k, value in enumerate(sums):
         radius = nodes.missed(arb(step) * k).upper()

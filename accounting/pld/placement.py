@@ -210,7 +210,7 @@ def place_contour(
     base, c = moment(grade), order_of(grade)
     worst = max(-c * target.epsilon - target.log_delta for target in targets)
     count, most_work = 16, max(limits.work, _LEAST_WORK * len(weights))
-    while count < limits.nodes and _work(weights, Placement(grade, step, count)) < most_work:
+    while count < limits.nodes and work_of(weights, Placement(grade, step, count)) < most_work:
         reach = step * count
         decay = sum(n * log_modulus(pair, grade, reach) for pair, n in weights.items())
         excess = decay + worst - log(pi * reach) + digits
@@ -237,7 +237,7 @@ def strain(moment: Callable[[int], float], grade: int, target: ContourTarget) ->
     return moment(grade) + entropy(c) - c * target.epsilon - target.log_delta
 
 
-def _work(counts: Weights, placement: Placement) -> int:
+def work_of(counts: Weights, placement: Placement) -> int:
     """Return the number of (moment, node) pairs."""
     demand = placement.demand(counts)
     return placement.count * sum(nodes_needed(pair, demand) for pair in counts)

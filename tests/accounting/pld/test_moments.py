@@ -147,7 +147,7 @@ def test_high_orders_of_a_mixture_that_stands_second_are_those_of_the_definition
             reached.append(mpmath.fsum(h * p * mpmath.exp(z * log_r) for p, log_r in logs))
     demand = Demand(order, reach, 40.0)
     with precision(128):
-        balls = moments_on_line(pair, reach / 2, 2, demand, steps=1.0)
+        balls = moments_on_line(pair, reach / 2, 2, demand)
         beyond = float(modulus_beyond(pair, order, reach).log().upper())
         for ball, exact in zip(balls, reached, strict=True):
             near = acb(mpmath.nstr(exact.real, 25), mpmath.nstr(exact.imag, 25)) - ball

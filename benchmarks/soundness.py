@@ -1,21 +1,24 @@
 """Random compositions asked by every route: is any answer on the wrong side, or late?
 
-Usage: python benchmarks/soundness.py [--lists N] [--first SEED] [--minutes M] [--jobs J]
-       [--only-epsilon] [--patience SECONDS]
+Usage: python benchmarks/soundness.py [STORE.jsonl] [--lists N] [--first SEED] [--minutes M]
+       [--jobs J] [--only-epsilon] [--patience SECONDS]
 
 Every seed is one composition of one to three pairs (rates, multipliers and numbers of steps over
-many powers of ten, δ from 1e-2 to 1e-30), so a run goes on where another ended: `--first`. After M
-minutes no further seed is begun. `--only-epsilon` leaves the questions about δ(ε) out, which are
-half of the work.
+many powers of ten, δ from 1e-2 to 1e-30). Each finished batch is a line of STORE, so that a run
+goes on where another ended, and what is reported is of all in it; its first line names the engine,
+and a store of another one is refused. After M minutes no further seed is begun. `--only-epsilon`
+leaves the questions about δ(ε) out, which are half of the work.
 Reported are answers on the wrong side and late answers (each with its seed), how near the enclosed
 upper end comes to the grid's lower one, the slowest answers (processor time) and the widths of the
 enclosures.
-Exit status 1 if an answer was on the wrong side or late. One line a hundred seeds goes to stderr.
+Exit status 1 if an answer was on the wrong side or late. One line a batch goes to stderr.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import math
 import random
 import signal
@@ -29,8 +32,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
+from itertools import count, takewhile
+from pathlib import Path
 from types import FrameType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from dpledger.accounting.numbers.enclosure import Enclosure
 from dpledger.accounting.pld import PrivacyProfile
@@ -48,6 +53,9 @@ from dpledger.accounting.pld.pairs import (
 
 FAST_LIMIT, CERTIFIED_LIMIT = 1.0, 60.0
 COARSE_CELLS = 1 << 9
+QUESTIONS = ("fast epsilon", "epsilon", "fast delta", "delta")
+ROOM = Path(__file__).parents[1] / "accounting"
+ENGINE = ("numbers", "gaussian", "pld")
 T = TypeVar("T")
 KEPT = 10
 """How many of the slowest and the widest are shown."""
@@ -100,6 +108,66 @@ class Findings:
     seconds: dict[str, float] = field(default_factory=dict)
     width: float = math.inf
     room: float | None = None
+
+    def row(self) -> list[object]:
+        """Return all but the seed, numbers to two digits, for a store."""
+        numbers = [self.width, self.room, *map(self.seconds.get, QUESTIONS)]
+        short = [x if x is None else float(f"{x:.2g}") for x in numbers]
+        while short[-1] is None:
+            short.pop()
+        faults = [self.violations, self.late] if self.violations or self.late else []
+        return [*faults, *short]
+
+    @classmethod
+    def of_row(cls, seed: int, row: list[Any]) -> Findings:
+        """Return what a row of a store says of a seed."""
+        faults, row = (row[:2], row[2:]) if isinstance(row[0], list) else ([[], []], row)
+        width, room, *seconds = row
+        asked = {q: s for q, s in zip(QUESTIONS, seconds, strict=False) if s is not None}
+        return cls(seed, *faults, seconds=asked, width=width, room=room)
+
+
+@dataclass(frozen=True)
+class Store:
+    """Lines of batches: the first seed of each and a row for it and each that follows it.
+
+    Args:
+        path: of the file; None keeps nothing.
+        kind: what every answer in it depends on, its first line.
+    """
+
+    path: Path | None
+    kind: dict[str, object]
+
+    def read(self) -> dict[int, Findings]:
+        """Return what was found, by seed; exits where it was found by another engine."""
+        if self.path is None or not self.path.exists():
+            return {}
+        first, *lines = map(json.loads, self.path.read_text().splitlines())
+        if first != self.kind:
+            sys.exit(f"{self.path} is of {first}, not of {self.kind}: begin another store.")
+        rows = [(b["first"] + k, row) for b in lines for k, row in enumerate(b["rows"])]
+        return {seed: Findings.of_row(seed, row) for seed, row in rows}
+
+    def append(self, found: list[Findings]) -> None:
+        """Add a batch of seeds that follow one another."""
+        if self.path is None:
+            return
+        new = not self.path.exists()
+        with self.path.open("a") as file:
+            for line in [self.kind] * new + [
+                {"first": found[0].seed, "rows": [each.row() for each in found]}
+            ]:
+                file.write(json.dumps(line, separators=(",", ":")) + "\n")
+
+
+def engine() -> str:
+    """Return a hash of all that an answer is computed by."""
+    digest = hashlib.sha256()
+    for folder in ENGINE:
+        for path in sorted((ROOM / folder).glob("*.py")):
+            digest.update(f"{folder}/{path.name}".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 class OutOfPatience(Exception):
@@ -184,6 +252,7 @@ def grid_enclosure(
 def main() -> None:
     """Check the seeds and print what they showed."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("store", type=Path, nargs="?")
     parser.add_argument("--lists", type=int, default=10_000)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=math.inf)
@@ -191,19 +260,25 @@ def main() -> None:
     parser.add_argument("--only-epsilon", action="store_true")
     parser.add_argument("--patience", type=float, default=120.0)
     asked = parser.parse_args()
-    start, end = time.monotonic(), asked.first + asked.lists
-    findings: list[Findings] = []
+    start = time.monotonic()
+    store = Store(asked.store, {"engine": engine(), "only epsilon": asked.only_epsilon})
+    done = store.read()
+    waiting = [k for k in range(asked.first, asked.first + asked.lists) if k not in done]
     ask = partial(check, patience=asked.patience, only_epsilon=asked.only_epsilon)
     with ProcessPoolExecutor(asked.jobs) as workers:
-        while len(findings) < asked.lists and time.monotonic() - start < 60 * asked.minutes:
-            first = asked.first + len(findings)
-            for found in workers.map(ask, range(first, min(first + 10 * asked.jobs, end))):
-                findings.append(found)
-                for fault in found.violations + found.late:
-                    print(f"seed {found.seed}: {fault}", flush=True)
-                if len(findings) % 100 == 0:
-                    print(f"{len(findings)} of {asked.lists}", file=sys.stderr, flush=True)
-    print(f"seeds {asked.first} to {asked.first + len(findings) - 1}")
+        while waiting and time.monotonic() - start < 60 * asked.minutes:
+            some = zip(waiting[: 10 * asked.jobs], count(waiting[0]), strict=False)
+            batch = [k for k, following in takewhile(lambda pair: pair[0] == pair[1], some)]
+            found = list(workers.map(ask, batch))
+            store.append(found)
+            done |= {each.seed: each for each in found}
+            waiting = waiting[len(batch) :]
+            print(f"{len(done)} done, {len(waiting)} to do", file=sys.stderr, flush=True)
+    findings = [done[k] for k in sorted(done)]
+    for each in findings:
+        for fault in each.violations + each.late:
+            print(f"seed {each.seed}: {fault}")
+    print(f"seeds {findings[0].seed} to {findings[-1].seed}, engine {store.kind['engine']}")
     summarise(findings)
     sys.exit(any(found.violations or found.late for found in findings))
 
@@ -220,7 +295,7 @@ def summarise(findings: list[Findings]) -> None:
             f"enclosed upper end over the grid's lower end, on {len(rooms)}: "
             f"least {least:+.1e} (seed {seed}), median {rooms[len(rooms) // 2][0]:+.1e}"
         )
-    for question in ("fast epsilon", "epsilon", "fast delta", "delta"):
+    for question in QUESTIONS:
         asked = [found for found in findings if question in found.seconds]
         slowest = sorted(asked, key=lambda found: -found.seconds[question])[:KEPT]
         shown = ", ".join(f"{f.seconds[question]:.2f} s (seed {f.seed})" for f in slowest)

@@ -45,7 +45,7 @@ from .accountants import (
 )
 from .composition import Composition, UnpricedMechanism, composed
 from .conversions import epsilon_from_zcdp
-from .numbers.enclosure import BITS, Enclosure, maximum, precision, shown_up
+from .numbers.enclosure import BITS, Enclosure, maximum, precision, shown_in_full, shown_up
 from .numbers.grade import Grade
 from .numbers.notions import Gdp
 from .proof.derivation import ONE_PARTY
@@ -217,7 +217,9 @@ class Guarantee:
         relation = "no relation" if self.adjacency is None else self.adjacency.value
         upper = shown_up(self.epsilon.upper_float)
         records = f"{self.group} records, " if self.group > 1 else ""
-        return f"ε ≤ {upper} at δ = {float(self.delta):g} ({records}{relation}; {self.graded})"
+        return (
+            f"ε ≤ {upper} at δ = {shown_in_full(self.delta)} ({records}{relation}; {self.graded})"
+        )
 
     @property
     def graded(self) -> str:
@@ -324,11 +326,11 @@ def weaknesses(epsilon: float, delta: Number, records: int | None) -> tuple[str,
     found: list[str] = []
     if records is not None and delta * records >= 1:
         found.append(
-            f"delta={float(delta):g} is at least 1 / records: a mechanism that publishes one whole "
-            "record would keep it."
+            f"delta={shown_in_full(delta)} is at least 1 / records: a mechanism that publishes one "
+            "whole record would keep it."
         )
     if epsilon > NO_PROTECTION:
-        number = "infinite" if epsilon == inf else f"{epsilon:.4g}"
+        number = "infinite" if epsilon == inf else shown_up(epsilon, digits=4)
         found.append(f"epsilon is {number}: this is no protection.")
     return tuple(found)
 

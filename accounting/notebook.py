@@ -60,7 +60,8 @@ def _drawn(curve: Sequence[tuple[float, float]]) -> str:
         for e, y in points
     )
     (first, last), (last_e, last_y) = points[0], points[-1]
-    words = f"delta over epsilon: 1e{last:.1f} at {first:.4g} to 1e{last_y:.1f} at {last_e:.4g}"
+    left, end = shown_up(first, digits=4), shown_up(last_e, digits=4)
+    words = f"delta over epsilon: 1e{last:.1f} at {left} to 1e{last_y:.1f} at {end}"
     return (
         f'<svg width="{_WIDTH}" height="{_HEIGHT}" role="img"><title>{words}</title>'
         f'<polyline points="{places}" fill="none" stroke="currentColor" stroke-width="2"/></svg>'

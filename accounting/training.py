@@ -39,7 +39,7 @@ from .composition import composed
 from .guarantees import Guarantee, epsilons_at, guarantee, weaknesses
 from .hypothesis_testing import best_guess
 from .notebook import cost_page
-from .numbers.enclosure import shown_up
+from .numbers.enclosure import shown_in_full, shown_up
 from .numbers.grade import Grade
 from .planning import (
     RoundsWithin,
@@ -129,7 +129,7 @@ class TrainingCost:
         where = f"{grade}; {whose}{run.adjacency.value}, sampling {run.sampling.value}"
         count = f"{run.releases} release{'s' * (run.releases > 1)} a record may be in"
         return (
-            f"ε ≤ {shown_up(self.epsilon)} at δ = {self.delta:g} ({where}; "
+            f"ε ≤ {shown_up(self.epsilon)} at δ = {shown_in_full(self.delta)} ({where}; "
             f"noise multiplier {self.noise_multiplier!r}; {count})"
         )
 

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..accounting.gaussian.exact import epsilon_from_delta
+from ..accounting.numbers.enclosure import shown_down, shown_in_full
 from ..accounting.numbers.grade import Grade
 from ..accounting.numbers.notions import ApproxDp, Gdp
 from ..mechanisms.errors import InvalidParameter, require_nonnegative, require_open_unit
@@ -161,7 +162,10 @@ def scores_tests(
             name="counts",
             level=level["counts"],
             refuted=bound.epsilon > promised,
-            detail=f"epsilon >= {bound.epsilon:.4g} at delta {delta:g}: {bound.detail}",
+            detail=(
+                f"epsilon >= {shown_down(bound.epsilon, digits=4)} at delta "
+                f"{shown_in_full(delta)}: {bound.detail}"
+            ),
             valid_when=bound.valid_when,
         )
     )
@@ -183,7 +187,7 @@ def _total_errors(scores: Scores, threshold: float, claimed: Claim, level: float
         refuted=rate < least,
         detail=(
             f"{errors} errors in {trials} guesses at threshold {threshold:.4g}: a rate of at most "
-            f"{rate:.4g}, where the claim needs {least:.4g}; mu >= {shown:.4g}"
+            f"{rate:.4g}, where the claim needs {least:.4g}; mu >= {shown_down(shown, digits=4)}"
         ),
         valid_when="the threshold was fixed before these trials",
     )
@@ -209,7 +213,7 @@ def _counts(scores: Scores, claimed: Gdp, delta: float, level: float) -> ClaimTe
         refuted=shown > sqrt(claimed.mu_squared) * (1 + _ROOM),
         detail=(
             f"false positives at most {fpr:.4g}, misses at most {fnr:.4g} at threshold "
-            f"{plan.threshold:.4g}: mu >= {max(0.0, shown):.4g}"
+            f"{plan.threshold:.4g}: mu >= {shown_down(max(0.0, shown), digits=4)}"
         ),
         valid_when="the threshold was fixed before these trials",
     )
@@ -246,7 +250,8 @@ def _exact_mu(scores: Scores, pair_mu: float, level: float) -> ClaimTest:
     """
     bound = GaussianFamily(1 - level).lower_bound(scores, delta=0.5)
     assert bound.mu is not None
-    words = f"mu >= {bound.mu:.4g} measured, {pair_mu:.4g} exact if the noise is as stated"
+    least = shown_down(bound.mu, digits=4)
+    words = f"mu >= {least} measured, {pair_mu:.4g} exact if the noise is as stated"
     return ClaimTest(
         name="exact mu of the pair",
         level=level,

@@ -38,7 +38,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri_exp
 
 from ..accounting.guarantees import guarantee
-from ..accounting.numbers.enclosure import shown_down, shown_up
+from ..accounting.numbers.enclosure import shown_down, shown_in_full, shown_up
 from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.errors import (
     InvalidParameter,
@@ -413,5 +413,7 @@ def _cost(recorded: Sequence[_Run], adjacency: Adjacency, claimed: ClaimedPrivac
         if refuted
         else shown_up(found.upper_float, digits=6)
     )
-    words = f"{len(events)} releases compose to epsilon {cost} at delta {claimed.delta:g}"
+    words = (
+        f"{len(events)} releases compose to epsilon {cost} at delta {shown_in_full(claimed.delta)}"
+    )
     return _exact("cost", refuted, f"{words}; claimed {shown_up(claimed.epsilon, digits=6)}")

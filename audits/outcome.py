@@ -16,7 +16,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..accounting.numbers.enclosure import Enclosure, shown_down, shown_up
+from ..accounting.numbers.enclosure import Enclosure, shown_down, shown_in_full, shown_up
 from .visible_text import visible
 
 if TYPE_CHECKING:
@@ -140,7 +140,8 @@ def shown(value: Enclosure) -> str:
 
 def claimed_text(claimed: ClaimedPrivacy) -> str:
     """Return a claim under attack as text: epsilon rounded up, its delta, what stands behind it."""
-    return f"{shown_up(claimed.epsilon, digits=6)} at delta {claimed.delta:g}, {claimed.grade}"
+    epsilon, delta = shown_up(claimed.epsilon, digits=6), shown_in_full(claimed.delta)
+    return f"{epsilon} at delta {delta}, {claimed.grade}"
 
 
 def guarantee_data(found: Guarantee) -> dict[str, Any]:

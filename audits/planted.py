@@ -18,7 +18,7 @@ from pathlib import Path
 
 from ..accounting.guarantees import Guarantee, guarantee
 from ..accounting.ledger.ledger import Ledger
-from ..accounting.numbers.enclosure import shown_up
+from ..accounting.numbers.enclosure import shown_in_full, shown_up
 from ..accounting.numbers.notions import ApproxDp, Gdp
 from ..data.errors import UnreadableFile
 from ..data.files import read_arrays
@@ -101,7 +101,9 @@ class PlantedCanaries:
             return ""
         epsilon = shown_up(audit.claimed_epsilon, digits=6)
         best = max(audit.bounds, key=lambda bound: bound.epsilon)
-        return f"canaries refute epsilon {epsilon} at delta {self.delta:g}: {best.detail}"
+        return (
+            f"canaries refute epsilon {epsilon} at delta {shown_in_full(self.delta)}: {best.detail}"
+        )
 
     def _audit(self, path: Path, cost: Guarantee, confidence: float) -> OneRunAudit:
         """Return the audit of a file's canaries, with numbers of guesses planned from the claim."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ..accounting.guarantees import guarantee
 from ..accounting.ledger import Ledger
 from ..accounting.ledger.rows import LedgerError
+from ..accounting.numbers.enclosure import shown_in_full, shown_up
 from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.errors import DpledgerError, InvalidParameter, Number, require_open_unit
 from .plan import FederatedPlan
@@ -78,8 +79,8 @@ class Policy:
             return f"no price was found for the plan ({type(error).__name__})"
         if not cost.epsilon.upper_float <= float(self.epsilon):
             return (
-                f"the plan costs epsilon {cost.epsilon.upper_float:.6g} at delta "
-                f"{float(self.delta):g}, more than the {float(self.epsilon):g} of its policy"
+                f"the plan costs epsilon {shown_up(cost.epsilon.upper_float, digits=6)} at delta "
+                f"{shown_in_full(self.delta)}, more than the {float(self.epsilon):g} of its policy"
             )
         return None
 

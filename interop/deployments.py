@@ -15,6 +15,7 @@ from datetime import date
 from math import isfinite
 
 from ..accounting.guarantees import Guarantee
+from ..accounting.numbers.enclosure import shown_in_full, shown_up
 from ..mechanisms.errors import InvalidParameter
 from ..mechanisms.events import (
     AccumulatedPoisson,
@@ -135,7 +136,10 @@ def model_card_section(said: Deployment, found: Guarantee, events: Sequence[Even
     relation = "none" if found.adjacency is None else found.adjacency.value
     epsilon = found.epsilon.upper_float
     rows = [
-        ("Promise", f"({epsilon:.6g}, {float(found.delta):g})-differential privacy"),
+        (
+            "Promise",
+            f"({shown_up(epsilon, digits=6)}, {shown_in_full(found.delta)})-differential privacy",
+        ),
         ("Unit", f"{said.privacy_unit}; neighbouring data sets: {relation}"),
         ("Mechanisms", ", ".join(_mechanisms(events))),
         ("Accounting", f"{found.method} ({found.graded})"),

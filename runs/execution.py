@@ -35,7 +35,16 @@ from .reporting import crosschecks_with_others, report_of_run
 from .results import RunOptions, RunResult, TrainedModel
 from .resuming import RunRecord
 from .sections import LossName
-from .training import Progress, StartProgress, Training, converged, new_folder, train, weights
+from .training import (
+    Progress,
+    StartProgress,
+    Training,
+    converged,
+    new_folder,
+    train,
+    warn_of_new,
+    weights,
+)
 
 
 def run(
@@ -112,6 +121,7 @@ def _begun(
             options.resume, configuration, records, ledger=options.ledger, anchor=options.anchor
         )
     if options.ledger is not None:
+        warn_of_new(options.ledger)
         with SqliteLedger(options.ledger, anchor=options.anchor) as ledger:
             _require_fresh_noise(configuration, ledger)
             ledger.require(planned.events)

@@ -56,7 +56,7 @@ from ..mechanisms.sensitivity import float_up
 from ..solvers.planning import planned_events
 from .pipeline import Plan, Terms, calibrate_proved, run_prepaid
 from .sections import RECORD, Noise, SamplerName, Section, Unit
-from .training import new_folder
+from .training import new_folder, warn_of_new
 
 _CONFIDENCE = 0.95
 """Of the intervals beside the numbers, which are of the noise alone: what the records leave open
@@ -333,6 +333,7 @@ def release_statistics(
         whole=asked.data.whole,
     )
     if ledger is not None:
+        warn_of_new(ledger)
         with SqliteLedger(ledger) as book:
             book.require(plan.events)
     folder = new_folder(out, name)

@@ -7,6 +7,7 @@ training records nothing; the held-out records' own privacy is not covered by th
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -155,3 +156,16 @@ def new_folder(out: Path | None, name: str) -> Path:
             f"out={folder} must be a folder without a ledger; choose another, or resume its run."
         )
     return folder
+
+
+class NewLedger(UserWarning):
+    """A ledger that was named to pay is not there: a new one is made, which has no budget."""
+
+
+def warn_of_new(ledger: Path) -> None:
+    """Warn where there is no ledger of this name yet: a mistyped name has no budget."""
+    if not ledger.exists():
+        words = (
+            f"ledger={ledger} is new and has no budget; `dpledger ledger create` makes one that has"
+        )
+        warnings.warn(words, NewLedger, stacklevel=3)

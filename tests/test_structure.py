@@ -125,6 +125,19 @@ def test_a_public_class_has_a_name_of_its_own() -> None:
     assert twice == {}
 
 
+def test_no_delta_is_shown_with_fewer_digits_than_it_has() -> None:
+    """An epsilon holds at its own delta, and not at one that is rounded to a smaller one."""
+    rounded = re.compile(r"\{[^{}]*\bdelta[^{}]*:\.?\d*g\}")
+    shown = [
+        f"{path}: {found}"
+        for path in MODULES
+        # settings of papers are short decimals
+        if path.relative_to(ROOT).parts[0] not in ("papers", "tests")
+        for found in rounded.findall(path.read_text(encoding="utf-8"))
+    ]
+    assert not shown
+
+
 def test_no_test_reads_a_clock() -> None:
     """What is asserted of speed is a count of work, which no load of the machine can change."""
     clock = re.compile(r"\b(monotonic|perf_counter|process_time|thread_time|time_ns)\b")

@@ -34,7 +34,7 @@ from ...mechanisms.sensitivity import float_up
 from ..accountants import ZcdpAccountant, tightest_accountant
 from ..composition import Composition, UnpricedMechanism, composed
 from ..gaussian.exact import epsilon_from_delta, mu_from_epsilon_delta
-from ..numbers.enclosure import Enclosure, ball_of, fraction_of
+from ..numbers.enclosure import Enclosure, ball_of, fraction_of, shown_in_full
 from ..numbers.notions import ApproxDp, Exact, Gdp, Rdp, Zcdp
 from .renyi_filter import renyi_price
 
@@ -134,7 +134,7 @@ class Budget:
         """What the budget was set in, in words."""
         match self.notion:
             case ApproxDp(delta=delta):
-                return f"epsilon at delta {float(delta):g}"
+                return f"epsilon at delta {shown_in_full(delta)}"
             case Zcdp():
                 return "rho"
             case _:

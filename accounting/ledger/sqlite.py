@@ -19,13 +19,18 @@ from typing import Any
 from .anchor import FileAnchor
 from .budget import Budget
 from .ledger import Ledger, Verification
-from .rows import LedgerError, Row, TamperedLedger
+from .rows import LedgerError, Row, RowKind, TamperedLedger
 
 _APPLICATION_ID = 0x64706C67  # "dplg"
 """The letters "dplg", in the file's header: they tell a ledger from other databases.
 """
 _SCHEMA_VERSION = 1
 """Of the tables and triggers; a file of another version is refused."""
+
+_SPENDING = frozenset({RowKind.BUDGET, RowKind.RESERVE})
+"""What is moved from the write-ahead log into the file at once: after a crash the file may be moved
+or copied without the log, and must not have its budget back.
+"""
 
 _LONGEST_WAIT = 0.004
 """Seconds, at most, between two tries for the lock; random, so that writers do not meet again."""
@@ -76,7 +81,8 @@ class SqliteLedger(Ledger):
     """A `Ledger` in the SQLite file at `path`, which is made if there is none.
 
     Args:
-        path: the file; `-wal` and `-shm` files stand beside it while it is open.
+        path: the file; `-wal` and `-shm` files stand beside it while it is open, but what was
+            reserved, and the budget, are in the file itself.
         read_only: open an existing file for reading; nothing can be appended.
         timeout: seconds to wait for other writers.
         anchor: a file elsewhere that remembers how far this ledger had come; with it an older copy
@@ -103,6 +109,7 @@ class SqliteLedger(Ledger):
         self._read_only = read_only
         self._timeout = timeout
         self._process = os.getpid()
+        self._spent = False
         mode = "ro" if read_only else "rwc"
         if not read_only:
             # a seed in it would show the noise: its files are its holder's alone
@@ -226,9 +233,13 @@ class SqliteLedger(Ledger):
         """Hold the file's write lock; roll back what was written if the body raises."""
         with self._explained():
             self._execute("BEGIN IMMEDIATE")
+            self._spent = False
             try:
                 yield
                 self._connection.execute("COMMIT")
+                if self._spent:  # a reader at this moment may keep a page until the next one
+                    with suppress(sqlite3.OperationalError):
+                        self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
@@ -247,6 +258,7 @@ class SqliteLedger(Ledger):
             "INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?)",
             (row.sequence, row.kind.value, row.run, row.body, row.previous, row.hash),
         )
+        self._spent |= row.kind in _SPENDING
 
     def _rows_after(self, sequence: int, limit: int) -> list[Row]:
         """Return up to `limit` rows after this number, in order."""

@@ -253,6 +253,14 @@ def shown_up(value: float, *, digits: int = 10) -> str:
     return f"{float(rounded):.{digits}g}"
 
 
+def shown_in_full(value: Number) -> str:
+    """Return a number's shortest decimal that reads as its double: a delta beside an epsilon, say.
+
+    An epsilon that holds at one delta may not at a smaller one, nor a lower bound at a larger.
+    """
+    return repr(float(value)).removesuffix(".0")
+
+
 def shown_down(value: float, *, digits: int = 10) -> str:
     """Return a number as text that is not above its shortest decimal: for lower bounds.
 

@@ -40,7 +40,7 @@ from ...mechanisms.sensitivity import Sensitivity, float_up
 from ..composition import UnpricedMechanism
 from ..conversions import epsilon_from_rdp, epsilon_from_zcdp_by_orders
 from ..gaussian.exact import epsilon_from_delta
-from ..numbers.enclosure import BITS, Enclosure, TooWide, precision
+from ..numbers.enclosure import BITS, Enclosure, TooWide, precision, shown_in_full
 from ..numbers.notions import ApproxDp, Gdp, Rdp, Zcdp
 from ..pld.doubling import LossGrid, TooFine
 from ..pld.from_mechanisms import NoDominatingPair
@@ -153,7 +153,7 @@ class Search:
         Raises `NoRule` for events that cost more than the budget, or nothing in its notion.
         """
         if self._delta == 0 or (isinstance(budget, Gdp) and not self._is_gaussian):
-            raise NoRule(f"at delta {float(self._delta):g} no finite cost under {budget}.")
+            raise NoRule(f"at delta {shown_in_full(self._delta)} no finite cost under {budget}.")
         found = self._of_one(budget)
         limit = replace(found, notion=budget).cost
         if limit < found.cost:

@@ -12,7 +12,7 @@ from math import inf
 from typing import Generic
 
 from ...accounting.guarantees import Guarantee, guarantee
-from ...accounting.numbers.enclosure import Enclosure, shown_down, shown_up
+from ...accounting.numbers.enclosure import Enclosure, shown_down, shown_in_full, shown_up
 from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.events import Event, GaussianStep
 from ...mechanisms.sensitivity import (
@@ -181,8 +181,9 @@ class EpsilonPromise(Generic[S]):
             reason += shown_down(claimed, digits=6)
             witness = self.counterexample and self.counterexample(setting, promised)
         lines = (
-            f"the planned events compose to mu = {truth.mu.upper_float:.10g} ({truth.method})",
-            f"epsilon {high:.10g} at delta {truth.delta:g}; claimed {promised.upper_float:.10g}",
+            f"the planned events compose to mu = {shown_up(truth.mu.upper_float)} ({truth.method})",
+            f"epsilon {shown_up(high)} at delta {shown_in_full(truth.delta)}; "
+            f"claimed {promised.upper_float:.10g}",
         )
         derivation = DerivationEvidence(lines, events, truth.delta if events else None)
         return Finding(
@@ -190,7 +191,7 @@ class EpsilonPromise(Generic[S]):
             reason,
             claimed=promised,
             true=truth.epsilon,
-            unit=f"epsilon at delta {truth.delta:g}",
+            unit=f"epsilon at delta {shown_in_full(truth.delta)}",
             evidence=(derivation,) if witness is None else (derivation, witness),
         )
 
@@ -273,21 +274,22 @@ class SensitivityPromise(Generic[S]):
         tolerance = Fraction(self.tolerance(setting))
         promised, truth = self._least_covered(setting, self.plan, tolerance)
         verdict, witness = ClaimVerdict.HOLDS, None
-        reason = f"derived sensitivity {truth.value:.6g} <= {float(promised):.6g}"
+        moved = shown_up(truth.value, digits=6)
+        reason = f"derived sensitivity {moved} <= {float(promised):.6g}"
         if not _covers(promised, truth):
             verdict = ClaimVerdict.UNENFORCED_ASSUMPTION
             if _covers(*self._least_covered(setting, self.plan, Fraction(0))):
                 reason = (
                     f"true of exact minimisers only, which no algorithm finds: at gradient norm "
-                    f"{float(tolerance):g} the sensitivity is {truth.value:.6g}"
+                    f"{float(tolerance):g} the sensitivity is {moved}"
                 )
             elif self.enforced is not None and _covers(
                 *self._least_covered(setting, self.enforced[1], tolerance)
             ):
-                reason = f"{self.enforced[0]}; without it the sensitivity is {truth.value:.6g}"
+                reason = f"{self.enforced[0]}; without it the sensitivity is {moved}"
             else:
                 verdict = ClaimVerdict.FAILS
-                reason = f"the sensitivity is {truth.value:.6g}, above {float(promised):.6g}"
+                reason = f"the sensitivity is {moved}, above {float(promised):.6g}"
                 witness = self.counterexample and self.counterexample(setting)
         derivation = DerivationEvidence(tuple(truth.derivation.lines()))
         return Finding(

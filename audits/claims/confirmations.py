@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from ...accounting.numbers.enclosure import shown_in_full
 from ...mechanisms.errors import DpledgerError, require_positive_int
 from ..replay import Progress
 from ..report.numerals import printed
@@ -79,7 +80,7 @@ class Confirmation:
             if found.upper is not None:
                 upper = printed(found.upper, rounding=Direction.UP, digits=5)
                 words = f"epsilon in [{lower}, {upper}]"
-            words += f" at delta {found.delta:.4g}, promised {found.epsilon:.5g} "
+            words += f" at delta {shown_in_full(found.delta)}, promised {found.epsilon:.5g} "
             words += f"({found.confidence:.1%}, {found.trials} trials)"
         word = "exceeded" if found.exceeded else "survived"
         return f"{word}: {found.kind.value}: {words}; {found.at}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ...accounting.check.reading import CertificateWrong, Undecided
 from ...accounting.ledger import Ledger, TamperedLedger
 from ...accounting.ledger.ledger import RunSummary
-from ...accounting.numbers.enclosure import shown_down, shown_up
+from ...accounting.numbers.enclosure import shown_down, shown_in_full, shown_up
 from ...accounting.numbers.grade import Grade
 from ...accounting.proof.certificate import Uncertifiable, certify
 from ...accounting.proof.proved import NotProved, delta_and_epsilon, proved
@@ -112,12 +112,12 @@ def attack_check(result: AttackResult, promise: OwnPromise) -> Check:
     bound = max(b.epsilon for b in result.bounds if b.method == ClopperPearson.METHOD)
     text = (
         f"replay, {result.trials} trials: epsilon >= {shown_down(bound, digits=4)} at delta "
-        f"{result.delta:g} with confidence {result.confidence:g}"
+        f"{shown_in_full(result.delta)} with confidence {result.confidence:g}"
     )
     if not isinstance(promise, PromisedEpsilon):
         return Check("attack", f"{text}; the promise is in another unit")
     if result.delta != promise.delta:
-        return Check("attack", f"{text}; the promise is at delta {promise.delta:g}")
+        return Check("attack", f"{text}; the promise is at delta {shown_in_full(promise.delta)}")
     return Check("attack", text, passed=bound <= promise.epsilon)
 
 

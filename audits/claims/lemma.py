@@ -14,7 +14,8 @@ from typing import Generic
 import numpy as np
 
 from ...accounting.gaussian.exact import delta_from_epsilon
-from ...accounting.numbers.enclosure import Enclosure
+from ...accounting.numbers.enclosure import Enclosure, shown_up
+from ...mechanisms.sensitivity import float_up
 from ..falsifier import Falsification, SensitivityLemma, falsify
 from .auditor import no_argument
 from .claim import Case, ClaimVerdict, Counterexample, DerivationEvidence, Finding, S
@@ -69,7 +70,9 @@ class LemmaPromise(Generic[S]):
             evidence = (*evidence, self._event(setting, lemma, found))
         elif proved <= claimed * (1 + _BINARY64):
             verdict = ClaimVerdict.HOLDS
-            reason = f"derived sensitivity {float(proved):.6g} <= {found.claimed:.6g}"
+            reason = (
+                f"derived sensitivity {shown_up(float_up(proved), digits=6)} <= {found.claimed:.6g}"
+            )
         else:
             verdict = ClaimVerdict.UNSPECIFIED
             reason = f"neither proved nor refuted: the worst pair found has {searched}"

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ...accounting.numbers.enclosure import shown_in_full
 from ...mechanisms.errors import InvalidParameter, require_nonnegative, require_positive
 
 _ANY_DELTA = 1e-6
@@ -53,7 +54,7 @@ class PromisedEpsilon(_Promised):
     @property
     def unit(self) -> str:
         """The unit of epsilon, with its delta."""
-        return f"epsilon at delta {self.delta:g}"
+        return f"epsilon at delta {shown_in_full(self.delta)}"
 
 
 @dataclass(frozen=True, slots=True)

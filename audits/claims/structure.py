@@ -15,7 +15,7 @@ from typing import Generic
 import numpy as np
 
 from ...accounting.guarantees import guarantee
-from ...accounting.numbers.enclosure import Enclosure, shown_down
+from ...accounting.numbers.enclosure import Enclosure, shown_down, shown_in_full, shown_up
 from ...mechanisms.curators import Curator
 from ...mechanisms.events import Event, UnprotectedRelease
 from ...mechanisms.private_data import PrivateDataset
@@ -203,13 +203,15 @@ class ReadingsPromise(Generic[S]):
         worst = max(costs.values(), key=lambda e: e.upper_float)
         least = min(costs.values(), key=lambda e: e.upper_float)
         agree = worst.upper_float <= least.upper_float * (1 + _SAME)
-        words = ", ".join(f"{name}: {e.upper_float:.6g}" for name, e in costs.items())
+        words = ", ".join(
+            f"{name}: {shown_up(e.upper_float, digits=6)}" for name, e in costs.items()
+        )
         return Finding(
             ClaimVerdict.HOLDS if agree else ClaimVerdict.UNSPECIFIED,
             f"the readings agree ({words})" if agree else f"the readings differ: {words}",
             claimed=self.claimed(case.setting),
             true=worst,
-            unit=f"epsilon at delta {delta:g}",
+            unit=f"epsilon at delta {shown_in_full(delta)}",
             figures=costs,
             argument=self.argument(case.setting),
             evidence=(DerivationEvidence((words,)),),

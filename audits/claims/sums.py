@@ -11,7 +11,7 @@ from math import inf
 from typing import Generic
 
 from ...accounting.guarantees import guarantee
-from ...accounting.numbers.enclosure import Enclosure
+from ...accounting.numbers.enclosure import Enclosure, shown_up
 from ...mechanisms.errors import Number
 from ...mechanisms.events import Event
 from .auditor import no_argument, no_figures
@@ -101,13 +101,15 @@ class RhoPromise(Generic[S]):
         high = truth.rho.upper_float
         return Finding(
             verdict,
-            f"enclosed rho {high:.6g} against {float(promised):.6g}",
+            f"enclosed rho {shown_up(high, digits=6)} against {float(promised):.6g}",
             claimed=Enclosure.of(promised),
             true=truth.rho,
             unit="rho",
             argument=self.argument(setting),
             evidence=(
-                DerivationEvidence((f"the planned events compose to rho = {high:.10g}",), events),
+                DerivationEvidence(
+                    (f"the planned events compose to rho = {shown_up(high)}",), events
+                ),
             ),
         )
 
@@ -141,10 +143,12 @@ class PartiesPromise(Generic[S]):
         largest = max(own, key=lambda mu: mu.upper_float)
         together = guarantee(events, delta=delta).mu
         agree = together.upper_float <= largest.upper_float
-        line = f"{len(names)} agents: the largest mu of their own is {largest.upper_float:.10g}"
+        line = (
+            f"{len(names)} agents: the largest mu of their own is {shown_up(largest.upper_float)}"
+        )
         return Finding(
             ClaimVerdict.HOLDS if agree else ClaimVerdict.FAILS,
-            f"all agents together cost mu = {together.upper_float:.6g}; {line}",
+            f"all agents together cost mu = {shown_up(together.upper_float, digits=6)}; {line}",
             claimed=largest,
             true=together,
             unit="mu",

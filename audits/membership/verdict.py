@@ -5,7 +5,7 @@ tried, how far it got, what it shows, and what it does not mean. Rates are of th
 only the bound on epsilon holds beyond them.
 """
 
-from ...accounting.numbers.enclosure import shown_down, shown_up
+from ...accounting.numbers.enclosure import shown_down, shown_in_full, shown_up
 from ...accounting.numbers.notions import Gdp
 from ..claim_tests import claim_grade
 from .game import MembershipCheck, ScoreResult
@@ -66,7 +66,9 @@ def _shown(check: MembershipCheck) -> str:
     epsilon = shown_down(best.epsilon, digits=3)
     if check.refutes_promise:
         result, test = next((r, t) for r in check.results for t in r.tests if t.refuted)
-        shown = f"{name} shows an epsilon of at least {epsilon} at delta {check.delta:g}"
+        shown = (
+            f"{name} shows an epsilon of at least {epsilon} at delta {shown_in_full(check.delta)}"
+        )
         if best.epsilon <= check.claimed_epsilon:
             shown = f"{result.name}, {test.name}: {test.detail}"
         return f"THE PROMISE IS BROKEN: {shown} (confidence {check.confidence:g})."
@@ -91,7 +93,9 @@ def _price(check: MembershipCheck, reach: float) -> str:
 def _promised(check: MembershipCheck) -> str:
     """Return the promise, as an epsilon rounded up, with its relation."""
     promise = check.promise
-    words = f"epsilon {shown_up(check.claimed_epsilon, digits=4)} at delta {check.delta:g}"
+    words = (
+        f"epsilon {shown_up(check.claimed_epsilon, digits=4)} at delta {shown_in_full(check.delta)}"
+    )
     words += f", {claim_grade(promise)}"
     if isinstance(promise, Gdp):
         words = f"{float(promise.mu_squared) ** 0.5:.4g}-GDP, that is {words}"

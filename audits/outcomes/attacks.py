@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from ...accounting.numbers.enclosure import shown_down, shown_up
+from ...accounting.numbers.enclosure import shown_down, shown_in_full, shown_up
 from ...accounting.numbers.grade import Grade
 from ..assessment import AttackResult
 from ..black_boxes import BlackBoxAudit
@@ -47,7 +47,7 @@ def attack_outcome(pair: NeighbourPair, result: AttackResult) -> Outcome:
         ("trials", f"{result.trials} in each world, confidence {result.confidence:g} a bound"),
         (
             "claimed epsilon",
-            f"{shown_up(result.claimed_epsilon, digits=6)} at delta {result.delta:g}, "
+            f"{shown_up(result.claimed_epsilon, digits=6)} at delta {shown_in_full(result.delta)}, "
             f"{Grade.ENCLOSED.value}",
         ),
         ("largest provable", f"{result.ceiling:.4g} with so many trials"),

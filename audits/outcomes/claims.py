@@ -134,7 +134,7 @@ def explanation_outcome(claim: Claim[Any], finding: Finding) -> Outcome:
             ("because", finding.reason),
             ("breaks at", finding.breaks_at),
             *(("argument", text) for text in finding.argument),
-            *((name, f"{value.upper_float:.10g}") for name, value in finding.figures.items()),
+            *((name, shown_up(value.upper_float)) for name, value in finding.figures.items()),
             *(("evidence", describe(each)) for each in finding.evidence),
             ("not attacked", claim.not_attacked),
         ),

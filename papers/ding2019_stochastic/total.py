@@ -18,7 +18,7 @@ from math import ceil
 
 from ...accounting.gaussian.exact import mu_from_epsilon_delta
 from ...accounting.guarantees import guarantee
-from ...accounting.numbers.enclosure import Enclosure
+from ...accounting.numbers.enclosure import Enclosure, shown_down, shown_up
 from ...audits.claims.attack import ClaimAttack
 from ...audits.claims.claim import Case, ClaimVerdict, Counterexample, DerivationEvidence, Finding
 from ...audits.claims.gaussian_event import likelihood_event
@@ -130,8 +130,9 @@ class TotalPromise:
         claimed: Enclosure | None = Enclosure.of(s.epsilon)
         true: Enclosure | None = least
         needed = figures["c needed, worst pair"].lower_float
+        low = shown_down(least.lower_float, digits=6)
         if least.lower_float > s.epsilon:
-            reason = f"epsilon of {named} is {least.lower_float:.6g}, above {s.epsilon:g}"
+            reason = f"epsilon of {named} is {low}, above {s.epsilon:g}"
         elif s.c < needed:
             claimed = true = None
             reason = f"the worst pair needs c >= {needed:.6g} for epsilon = {s.epsilon:g}"
@@ -143,9 +144,13 @@ class TotalPromise:
             high = upper_bound(s)
             true = Enclosure.hull(least, Enclosure.of(high))
             verdict, breaks = ClaimVerdict.UNSPECIFIED, ""
-            reason = f"neither proved nor refuted: epsilon in [{least.lower_float:.6g}, {high:.6g}]"
+            most = shown_up(high, digits=6)
+            reason = f"neither proved nor refuted: epsilon in [{low}, {most}]"
             if high <= s.epsilon:
-                verdict, reason = ClaimVerdict.HOLDS, f"epsilon is at most {high:.6g} for any data"
+                verdict, reason = (
+                    ClaimVerdict.HOLDS,
+                    f"epsilon is at most {shown_up(high, digits=6)} for any data",
+                )
         shows = linear.lower_float > s.epsilon and not s.logistic
         witness = (self._event(s),) if shows else ()
         return Finding(

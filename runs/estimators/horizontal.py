@@ -15,6 +15,7 @@ from ...solvers.threat_model import PER_PARTY, ThreatModel
 from ...solvers.weighted import Weighted
 from .algorithms import AdmmAlgorithm, Recipe, SolverFactory
 from .classifier import PrivateLinearClassifier
+from .linear import unchanged_if_refused
 from .rows import bounded_rows, shares
 from .search import SETTINGS, SearchedModelOfParties
 
@@ -155,6 +156,7 @@ class PrivateAdmmClassifier(PrivateLinearClassifier, SearchedModelOfParties):
         self.random_state = random_state
         self.ledger = ledger
 
+    @unchanged_if_refused
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, party_of: Any = None) -> Self:
         """Train on private records; returns the estimator.
 

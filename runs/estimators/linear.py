@@ -5,11 +5,11 @@ the ledger and the certificate of a fit on the inside.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from numbers import Integral
-from typing import Any, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -32,6 +32,36 @@ _BOUND_ASSUMED = "every row there could be is within row_bound (a longer one is 
 
 _SEED_ASSUMED = "random_state is secret and served one fit only (who knows it subtracts the noise)"
 """Where noise is repeatable."""
+
+
+_NOTED = ("classes_", "n_features_in_", "feature_names_in_")
+"""What checking private records notes, of which a fit that is refused must leave nothing."""
+
+M = TypeVar("M", bound="PrivateLinearModel")
+P = ParamSpec("P")
+
+
+def unchanged_if_refused(
+    fit: Callable[Concatenate[M, P], T],
+) -> Callable[Concatenate[M, P], T]:
+    """Return a `fit` after whose refusal the model is as it was: it names no class of the records.
+
+    Args:
+        fit: a method that trains.
+    """
+
+    @wraps(fit)
+    def trained(self: M, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        before = {name: vars(self)[name] for name in _NOTED if name in vars(self)}
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            for name in _NOTED:
+                self.__dict__.pop(name, None)
+            self.__dict__.update(before)
+            raise
+
+    return trained
 
 
 class _KeptSeed(int):
@@ -131,11 +161,11 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
             return self.epsilon
         return float(self.epsilon) / self.records_per_unit
 
-    def _noise(self, *, stacklevel: int = 3) -> NoiseStream:
+    def _noise(self, *, stacklevel: int = 4) -> NoiseStream:
         """Return where a fit's noise comes from; warn of noise that can be repeated.
 
         Args:
-            stacklevel: of the warning: whose line it names, 3 for the caller of this one's caller.
+            stacklevel: of the warning: whose line it names, 4 for the caller of a `fit` that asks.
 
         Raises `InvalidParameter` for a seed that is no whole number in range, before anything is
         spent.

@@ -113,7 +113,7 @@ class PrivateModelOfParties(PrivateLinearModel):
             delta=self.delta,
             records_per_unit=self.records_per_unit,
             ledger=self.ledger,
-            noise=self._noise(stacklevel=4),  # the caller of fit
+            noise=self._noise(stacklevel=5),  # the caller of fit
         )
         shape = private.shape
         counted = (

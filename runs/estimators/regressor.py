@@ -28,6 +28,7 @@ from ...solvers.losses import Huber, SmoothedQuantile, bounded_squared
 from ...solvers.threat_model import PER_PARTY, ThreatModel
 from ...solvers.weighted import Weighted
 from .algorithms import SolverFactory
+from .linear import unchanged_if_refused
 from .parties import PrivateModelOfParties
 from .rows import bounded_rows, shares, without_cells
 
@@ -154,6 +155,7 @@ class PrivateAdmmRegressor(RegressorMixin, PrivateModelOfParties):  # type: igno
         self.random_state = random_state
         self.ledger = ledger
 
+    @unchanged_if_refused
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, party_of: Any = None) -> Self:
         """Train on private records; returns the estimator.
 

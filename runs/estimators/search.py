@@ -146,7 +146,7 @@ class SearchedModelOfParties(PrivateModelOfParties):
             epsilon=self.epsilon,
             delta=self.delta,
             ledger=self.ledger,
-            noise=self._noise(stacklevel=4),  # the caller of fit
+            noise=self._noise(stacklevel=5),  # the caller of fit
         )
         best, (state, history) = self._note(paid, assuming=self._given(domain))
         self.best_index_, self.best_params_ = best, self._candidates()[best]

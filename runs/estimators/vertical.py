@@ -17,6 +17,7 @@ from ...solvers.defaults import opinion_pool_defaults, sharing_defaults
 from ...solvers.opinion_pool import PoolState
 from ...solvers.sharing import SharingState
 from .classifier import PrivateLinearClassifier
+from .linear import unchanged_if_refused
 from .paid_run import History, PublicRound, paid_run
 from .rows import unit_rows
 
@@ -119,6 +120,7 @@ class PrivateSharingClassifier(PrivateLinearClassifier):
         self.random_state = random_state
         self.ledger = ledger
 
+    @unchanged_if_refused
     def fit(self, X: Any, y: Any) -> Self:
         """Train on private records; returns the estimator.
 

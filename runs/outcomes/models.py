@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from ...accounting.numbers.enclosure import shown_up
+from ...accounting.numbers.enclosure import shown_in_full, shown_up
 from ...audits.outcome import Outcome, TextColumns
 from ..models import Prediction
 
@@ -33,7 +33,7 @@ def prediction_outcome(found: Prediction, out: Path | None = None) -> Outcome:
     counts = {word: counted[word] for word in model.classes}
     relation = "" if model.adjacency is None else f", {model.adjacency}"
     shown = model.epsilon if isinstance(model.epsilon, str) else shown_up(model.epsilon, digits=6)
-    promise = f"{shown} at delta {model.delta:g} per {model.unit}{relation}"
+    promise = f"{shown} at delta {shown_in_full(model.delta)} per {model.unit}{relation}"
     rest = len(classes) - _SHOWN
     return Outcome(
         title=f"{len(classes)} predictions of {model.algorithm}",

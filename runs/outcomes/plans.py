@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...accounting.guarantees import compare_conversions
-from ...accounting.numbers.enclosure import shown_up
+from ...accounting.numbers.enclosure import shown_in_full, shown_up
 from ...audits.outcome import Outcome, Row, TextColumns, grade_rows, guarantee_data, shown
 from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.events import GaussianStep
@@ -110,7 +110,7 @@ def training_outcome(found: TrainingCost, certificate: Path | None = None) -> Ou
             "certificate": None if certificate is None else str(certificate),
         },
         rows=(
-            ("epsilon", f"{shown(guarantee.epsilon)} at delta {found.delta:g}"),
+            ("epsilon", f"{shown(guarantee.epsilon)} at delta {shown_in_full(found.delta)}"),
             *grade_rows(guarantee),
             ("noise multiplier", f"{found.noise_multiplier!r} (noise_std / clip norm)"),
             *(
@@ -146,7 +146,10 @@ def rounds_outcome(
     """
     cost = found.guarantee
     return Outcome(
-        title=f"Gaussian steps for epsilon {epsilon:g}, delta {delta:g}, {adjacency.value}",
+        title=(
+            f"Gaussian steps for epsilon {epsilon:g}, delta {shown_in_full(delta)}, "
+            f"{adjacency.value}"
+        ),
         data={
             "noise_multiplier": found.noise_multiplier,
             "rounds": found.rounds,
@@ -155,7 +158,7 @@ def rounds_outcome(
         rows=(
             ("noise multiplier", f"{found.noise_multiplier!r} (noise_std / sensitivity)"),
             ("rounds", str(found.rounds)),
-            ("epsilon", f"{shown(cost.epsilon)} at delta {delta:g}"),
+            ("epsilon", f"{shown(cost.epsilon)} at delta {shown_in_full(delta)}"),
             *grade_rows(cost),
         ),
     )

@@ -6,6 +6,7 @@ enclosure, with its grade beside it and what it takes for granted below.
 
 from __future__ import annotations
 
+from ...accounting.numbers.enclosure import shown_in_full
 from ...audits.outcome import Outcome, Row, TextColumns, grade_rows, guarantee_data, shown
 from ..pipeline import Plan
 from ..statistics import Released, StatisticsFile, StatisticsResult
@@ -77,7 +78,9 @@ def _promise_rows(plan: Plan, unit: str) -> tuple[Row, ...]:
     """Return what all statistics together promise, and to whom."""
     found = plan.guarantee
     relation = "none" if found.adjacency is None else found.adjacency.value
-    promised = f"{shown(found.epsilon)} at delta {float(found.delta):g} per {unit}, {relation}"
+    promised = (
+        f"{shown(found.epsilon)} at delta {shown_in_full(found.delta)} per {unit}, {relation}"
+    )
     return (
         ("epsilon", promised),
         *grade_rows(found),

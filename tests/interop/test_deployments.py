@@ -1,5 +1,6 @@
 """What is written for others says what is known and what the curator stated, and nothing else."""
 
+import re
 from datetime import date
 
 import pytest
@@ -78,3 +79,16 @@ def test_what_is_not_protected_has_no_entry_and_its_card_says_why():
 def test_what_is_stated_is_checked(field, value):
     with pytest.raises(InvalidParameter, match=field):
         Deployment(**{**STATED, field: value})
+
+
+def test_a_published_promise_holds_at_the_delta_beside_it() -> None:
+    """They were rounded to the nearest of six digits: 0.291267 for at least 0.29126731."""
+    step = GaussianStep(declared(1, "stated", adjacency=Adjacency.ADD_REMOVE_ONE), 20.0)
+    events = [Event(step, CONTEXT)] * 3
+    for delta in (1e-5, 1.0000004e-5):
+        found = guarantee(events, delta=delta)
+        card = model_card_section(Deployment(**STATED), found, events)
+        (promised,) = re.findall(r"Promise \| \((\S+), (\S+)\)-differential", card)
+        epsilon, at = map(float, promised)
+        assert at == delta
+        assert found.epsilon.upper_float <= epsilon < found.epsilon.upper_float * 1.00001

@@ -811,3 +811,29 @@ def test_the_solvers_do_without_scikit_learn_and_the_error_names_the_extra() -> 
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=6000
     )
     assert "pip install 'dpledger[sklearn]'" in done.stdout
+
+
+def test_a_refused_fit_leaves_the_model_as_it_was() -> None:
+    """Classes that were read off the labels stood on a model whose promise did not name them."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.5, 0.5, (600, 2))
+    own, other = (np.where(X[:, 0] > 0, *names) for names in (("yes", "no"), ("sick", "hiv")))
+    ledger = MemoryLedger()
+    ledger.set_budget(Budget(ApproxDp(1.2, 1e-5), adjacency=Adjacency.REPLACE_ONE))
+    model = PrivateAdmmClassifier(
+        epsilon=1.0, delta=1e-5, adjacency="replace-one", rounds=3, classes=("no", "yes"),
+        clip=True, ledger=ledger,
+    ).fit(X, own)  # fmt: skip
+    before, said = dict(vars(model)), model.predict(X)
+    model.set_params(classes=None)
+    for refused in (lambda: model.fit(X, other), lambda: model.fit(np.ones((600, 3)), other)):
+        with pytest.raises((BudgetExceeded, InvalidParameter)):
+            refused()
+        assert vars(model) == {**before, "classes": None}
+        assert np.array_equal(model.predict(X), said)
+    fresh = PrivateAdmmClassifier(
+        epsilon=1.0, delta=1e-5, adjacency="replace-one", rounds=3, clip=True, ledger=ledger
+    )
+    with pytest.raises(BudgetExceeded):
+        fresh.fit(X, other)
+    assert not [name for name in vars(fresh) if name.endswith("_")]

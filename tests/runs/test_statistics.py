@@ -1,6 +1,7 @@
 """Statistics of a file: planned before it is read, paid for as a whole, proved, and about right."""
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from dpledger.data.strict import ConfigurationError
 from dpledger.mechanisms import Adjacency, GaussianStep, InvalidParameter
 from dpledger.mechanisms.events import DiscreteLaplaceStep
 from dpledger.runs.statistics import plan_statistics, read_statistics, release_statistics
+from dpledger.runs.training import NewLedger
 
 SCHEMA = """
 row_bound = 1.0
@@ -98,7 +100,10 @@ def test_releases_of_one_second_on_one_ledger_are_runs_of_their_own(
     book = tmp_path / "shared.sqlite"
     for seed in (7, 8):
         path = written(tmp_path, PERSON.replace("seed = 7", f"seed = {seed}"))
-        release_statistics(path, out=tmp_path / str(seed), ledger=book)
+        with warnings.catch_warnings(record=True) as told:
+            release_statistics(path, out=tmp_path / str(seed), ledger=book)
+        # a mistyped name of a ledger with a budget would have none
+        assert [each.category for each in told] == [NewLedger] * (seed == 7)
     with SqliteLedger(book, read_only=True) as ledger:
         assert len({run.run for run in ledger.runs()}) == 2
 

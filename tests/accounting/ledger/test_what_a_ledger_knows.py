@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from dpledger.accounting.ledger import MemoryLedger, SqliteLedger
+from dpledger.accounting.ledger.budget import Budget
 from dpledger.accounting.ledger.proofs import certificate_of, proved_of_ledger
+from dpledger.accounting.numbers.notions import Gdp
 from dpledger.accounting.proof.certificate import certify
 from dpledger.audits.claims.claim import ClaimVerdict
 from dpledger.audits.claims.finished_run import judge_ledger
@@ -61,6 +63,23 @@ def test_a_closed_ledger_is_one_file(tmp_path: Path) -> None:
     (tmp_path / "copy.sqlite").write_bytes((tmp_path / "ledger.sqlite").read_bytes())
     with SqliteLedger(tmp_path / "copy.sqlite", read_only=True) as copy:
         assert copy.verify().rows == 2
+
+
+# once: a ledger that was moved after a kill had its budget back
+def test_what_was_reserved_is_in_the_file_while_it_is_open(tmp_path: Path) -> None:
+    path, moved = tmp_path / "ledger.sqlite", tmp_path / "moved.sqlite"
+    writer = SqliteLedger(path)
+    writer.set_budget(Budget(Gdp(1), Adjacency.REPLACE_ONE))
+    run = writer.run("run", configuration_hash="hash")
+    for spent in range(1, 4):
+        run.reserve([released(PARTIES)], Provenance("system", None))
+        # as a move of the one file after a kill leaves it: without the log beside it
+        moved.write_bytes(path.read_bytes())
+        with SqliteLedger(moved, read_only=True) as copy:
+            assert copy.budget == writer.budget
+            assert len(copy.events()) == spent
+        moved.unlink()
+    writer.close()
 
 
 # once: a thousand messages for the price of one, or noise from a written seed, and HOLDS

@@ -11,7 +11,13 @@ from flint import arb, ctx
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dpledger.accounting.numbers.enclosure import Enclosure, TooWide, ball_of, precision
+from dpledger.accounting.numbers.enclosure import (
+    Enclosure,
+    TooWide,
+    ball_of,
+    precision,
+    shown_in_full,
+)
 from dpledger.mechanisms.errors import InvalidParameter
 
 NUMBERS = st.one_of(
@@ -168,3 +174,14 @@ def test_printing_shows_floats_rounded_outward() -> None:
     assert str(Enclosure.of(0.1)) == "0.1"
     assert str(Enclosure.of(Fraction(1, 10))) == "[0.09999999999999999, 0.1]"
     assert repr(interval(1, 2)) == "Enclosure([1.0, 2.0])"
+
+
+@given(st.floats(min_value=0, max_value=1, allow_nan=False))
+@example(1.0000004e-5)
+@example(5e-324)
+def test_a_delta_is_read_back_as_it_was_shown(delta: float) -> None:
+    assert float(shown_in_full(delta)) == delta
+
+
+def test_a_short_delta_is_shown_short() -> None:
+    assert [shown_in_full(each) for each in (0, 1e-5, Fraction(1, 2))] == ["0", "1e-05", "0.5"]

@@ -136,24 +136,29 @@ def converged(configuration: Configuration) -> tuple[Training, float]:
     return Training(found, (reached,) * configuration.solver.rounds), found.gradient_norm
 
 
+_OF_A_RUN = ("ledger.sqlite", RECORD, "configuration.toml", "certificate.json", "statistics.json")
+"""Files of which a run's folder has one at least from its beginning, or from its first result."""
+
+
 def new_folder(out: Path | None, name: str) -> Path:
     """Return a fresh folder for a run's files: `out`, or `dpledger-runs/<name>-<time>`.
 
-    Raises `FileExistsError` if `out` already holds a ledger, or the record of a run that broke off:
-    neither is ever overwritten.
+    Raises `FileExistsError` if `out` already holds files of a run, finished or broken off: nothing
+    of it is overwritten, and no page of one run lies beside the model of another.
     """
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     folder = out or Path("dpledger-runs") / f"{name}-{stamp}-{os.getpid()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        taken = (folder / "ledger.sqlite").exists() or (folder / RECORD).exists()
+        taken = any((folder / file).exists() for file in _OF_A_RUN)
     except OSError as error:
         raise ConfigurationError(
             f"out={folder} must be a folder that can be made ({error.strerror}); choose another"
         ) from error
     if taken:
         raise FileExistsError(
-            f"out={folder} must be a folder without a ledger; choose another, or resume its run."
+            f"out={folder} must be a folder without a ledger or other files of a run; choose "
+            "another, or resume its run."
         )
     return folder
 

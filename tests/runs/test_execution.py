@@ -14,6 +14,7 @@ from dpledger.runs import Configuration, RunOptions, demo_configuration, read_co
 from dpledger.runs.outcomes.plans import plan_outcome
 from dpledger.runs.planning import plan
 from dpledger.runs.sections import Noise, SamplerName
+from dpledger.runs.training import NewLedger
 
 from ..golden.commands import CONFIGURATION, SCHEMA, write_people
 
@@ -188,3 +189,19 @@ def test_a_folder_that_cannot_be_made_is_refused_by_name(tmp_path: Path) -> None
     for out in (tmp_path / "people.csv" / "out", tmp_path / ("long" * 75)):
         with pytest.raises(ConfigurationError, match="must be a folder that can be made"):
             dp.run(tmp_path / "run.toml", RunOptions(out=out))
+
+
+def test_no_run_writes_over_the_files_of_another(tmp_path: Path) -> None:
+    """With a ledger elsewhere, one run's public page lay beside another's model."""
+    quick = RunOptions(
+        out=tmp_path / "out", ledger=tmp_path / "paid.sqlite",
+        attack=False, baselines=False, crosscheck=False,
+    )  # fmt: skip
+    with pytest.warns(NewLedger):
+        dp.run(demo_configuration(rounds=2), quick)
+    another = demo_configuration(rounds=3)
+    another = structs.replace(another, noise=Noise(sampler=SamplerName.PHILOX, seed=99))
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    with pytest.raises(FileExistsError, match="other files of a run"):
+        dp.run(another, quick)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before

@@ -268,7 +268,7 @@ def main() -> None:
     with ProcessPoolExecutor(asked.jobs) as workers:
         while waiting and time.monotonic() - start < 60 * asked.minutes:
             some = zip(waiting[: 10 * asked.jobs], count(waiting[0]), strict=False)
-            batch = [k for k, following in takewhile(lambda pair: pair[0] == pair[1], some)]
+            batch = [k for k, _ in takewhile(lambda pair: pair[0] == pair[1], some)]
             found = list(workers.map(ask, batch))
             store.append(found)
             done |= {each.seed: each for each in found}

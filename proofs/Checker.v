@@ -379,17 +379,17 @@ Definition discrete_laplace_ratio (m : mechanism) : option Q :=
   end.
 
 (** Steps whose costs in a notion bound what they do: Gaussian ones on all records in GDP and zCDP,
-    discrete Gaussian ones in zCDP, Laplace noise in zCDP and pure DP, responses in pure DP.
-    Approximate DP is of a part's own steps. *)
+    discrete Gaussian ones in zCDP, Laplace noise in zCDP and pure DP, responses in pure DP; in Renyi
+    DP what pays in zCDP. Approximate DP is of a part's own steps. *)
 Definition pays_in (kind : notion) (m : mechanism) : bool :=
   match kind, m with
   | Gdp _, (GaussianStep _ _ _ _ | Repeated _ _) => true
-  | Zcdp _, (GaussianStep _ _ _ _ | Repeated _ _) => true
-  | Zcdp _, (LaplaceStep _ _ _ _ | DiscreteLaplaceStep _ _ _ _) => true
-  | Zcdp _, DiscreteGaussianStep _ _ _ _ => true
+  | (Zcdp _ | Rdp _ _), (GaussianStep _ _ _ _ | Repeated _ _) => true
+  | (Zcdp _ | Rdp _ _), (LaplaceStep _ _ _ _ | DiscreteLaplaceStep _ _ _ _) => true
+  | (Zcdp _ | Rdp _ _), DiscreteGaussianStep _ _ _ _ => true
   | PureDp _, (LaplaceStep _ _ _ _ | DiscreteLaplaceStep _ _ _ _) => true
   | PureDp _, (ResponseStep _ _ | Repeated _ _) => true
-  | Rdp _ _, _ | ApproxDp _ _, _ => true
+  | ApproxDp _ _, _ => true
   | _, _ => false
   end.
 
@@ -406,6 +406,7 @@ Definition at_cost (c : Q) (n : notion) : notion :=
 Definition same_kind (m n : notion) : bool :=
   match m, n with
   | Gdp _, Gdp _ | Zcdp _, Zcdp _ | PureDp _, PureDp _ => true
+  | Rdp order _, Rdp order' _ => Qeq_bool order order'
   | _, _ => false
   end.
 
@@ -777,6 +778,7 @@ Definition of_parts (rule : rule) (premises : list judgement) : option judgement
   | EventsRule, _ => all_events premises
   | Weaken cost, [Part e s] => option_map (Part e) (weaken cost s)
   | Restate, [Part e s] => Some (Part e s)
+  | ZcdpRdp _, [Part e (Claim _ _ (Zcdp _) as s)] => option_map (Part e) (concluded rule s)
   | PrivacyLoss parts step doublings dense digits cut delta eps, [] =>
       privacy_loss parts step doublings dense digits cut delta eps
   | _, _ => None

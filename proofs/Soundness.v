@@ -1130,37 +1130,34 @@ Definition valid (j : judgement) : Prop :=
       forall with_first, exists K,
       (forall i, In i (unrolled e) -> bounds_step with_first i (K i)) /\
       profile (all_of K (unrolled e)) 1 (exp (Q2R eps)) <= Q2R delta
-  | Part _ _ => False
+  | Part e (Claim r' g (Rdp order a)) =>
+      r' = r0 /\ g = 1%positive /\ 1 < Q2R order /\ Q2R order * weight rho e <= Q2R a
   | Whole s => said null (all_transcripts r) (run_law r) s
   | Kept _ _ => True
   end.
-
-Lemma valid_part e s kind : valid (Part e s) -> same_kind (claim_notion s) kind = true ->
-  claim_relation s = r0 /\ claim_group s = 1%positive /\
-  ((exists a, claim_notion s = Gdp a /\ weight cost e <= Q2R a)
-   \/ (exists a, claim_notion s = Zcdp a /\ weight rho e <= Q2R a)
-   \/ (exists a, claim_notion s = PureDp a /\ weight cost e <= Q2R a)).
-Proof. destruct s as [r' g [a|a|a|o a|o a]]; simpl; try discriminate; intuition eauto 6. Qed.
-
-Lemma same_kind_gdp n kind :
-  same_kind n kind = true -> exists a, kind = Gdp a \/ kind = Zcdp a \/ kind = PureDp a.
-Proof. destruct n, kind; simpl; try discriminate; eauto 6. Qed.
 
 (** What an exposure costs in a notion, at most. *)
 Definition within (kind : notion) (e : exposure) (a : R) : Prop :=
   match kind with
   | Gdp _ | PureDp _ => weight cost e <= a
   | Zcdp _ => weight rho e <= a
-  | _ => False
+  | Rdp order _ => 1 < Q2R order /\ Q2R order * weight rho e <= a
+  | ApproxDp _ _ => False
   end.
+
+(** Notions in which costs add up, from nothing. *)
+Definition adds_up (kind : notion) : Prop := within kind [] 0.
+
+Lemma within_up kind e a b : a <= b -> within kind e a -> within kind e b.
+Proof. intros H; destruct kind; simpl; intros; try contradiction; lra. Qed.
 
 Lemma valid_within e s kind :
   valid (Part e s) -> same_kind (claim_notion s) kind = true ->
-  within kind e (Q2R (cost_of_notion (claim_notion s))).
+  within kind e (Q2R (cost_of_notion (claim_notion s))) /\ adds_up kind.
 Proof.
-  intros V K;
-    destruct (valid_part e s kind V K) as (_ & _ & [(a & E & H)|[(a & E & H)|(a & E & H)]]);
-    rewrite E in *; destruct kind; simpl in *; try discriminate; exact H.
+  unfold adds_up; destruct s as [r' g [a|a|a|o a|o a]], kind as [b|b|b|o' b|o' b]; simpl;
+    try discriminate; unfold weight; cbn [total]; intros V K; try (apply Q2R_equal in K; rewrite <- K);
+    lra.
 Qed.
 
 Lemma within_valid e kind a :
@@ -1297,18 +1294,16 @@ Qed.
 
 Lemma composed_within counts premises kind e total' :
   (forall j, In j premises -> valid j) ->
-  (exists a, kind = Gdp a \/ kind = Zcdp a \/ kind = PureDp a) ->
-  composed counts premises kind = Some (e, total') -> within kind e (Q2R total').
+  adds_up kind -> composed counts premises kind = Some (e, total') -> within kind e (Q2R total').
 Proof.
   revert premises e total'; induction counts as [|n counts IH];
     intros [|[e1 s1|s1|b1 s1] premises] e total' V K H; simpl in H; try discriminate.
-  - injection H as <- <-.
-    destruct K as [a [->|[->| ->]]]; simpl; unfold weight, Q2R; simpl; lra.
+  - injection H as <- <-; rewrite Q2R_number; exact K.
   - destruct (same_kind (claim_notion s1) kind) eqn:E; [|discriminate].
     destruct (composed counts premises kind) as [[rest most]|] eqn:C; [|discriminate].
     injection H as <- <-.
     specialize (IH premises rest most (fun j I => V j (or_intror I)) K C).
-    pose proof (valid_within e1 s1 kind (V _ (or_introl eq_refl)) E) as W.
+    destruct (valid_within e1 s1 kind (V _ (or_introl eq_refl)) E) as [W _].
     pose proof (Pos_real n).
     rewrite Q2R_plus', Q2R_times.
     destruct kind; unfold within in *; try contradiction;
@@ -1322,12 +1317,10 @@ Proof.
   destruct (composed counts (first :: premises) (claim_notion (statement_of first)))
     as [[e most]|] eqn:C; [|discriminate]; intros H; injection H as <-.
   apply within_valid.
-  assert (K : exists a, claim_notion (statement_of first) = Gdp a
-                        \/ claim_notion (statement_of first) = Zcdp a
-                        \/ claim_notion (statement_of first) = PureDp a).
+  assert (K : adds_up (claim_notion (statement_of first))).
   { destruct counts; [discriminate|]; destruct first as [e1 s1| |]; try discriminate; simpl in C.
     destruct (same_kind (claim_notion s1) (claim_notion s1)) eqn:S; [|discriminate].
-    exact (same_kind_gdp _ _ S). }
+    apply (valid_within e1 s1 _ (V _ (or_introl eq_refl)) S). }
   apply (composed_within counts (first :: premises)) in C; auto.
   destruct (claim_notion (statement_of first)); unfold within in *; rewrite ?weight_canonical; exact C.
 Qed.
@@ -1346,15 +1339,16 @@ Proof.
   { intros price; unfold weight, step_weight, steps_of; cbn [total fst snd]; rewrite F.
     destruct (mechanism_at c inner) as [[]|];
       try discriminate; cbn [total]; rewrite total_repeat, INR_positive; ring. }
-  destruct (valid_part _ _ _ V S) as (_ & _ & [(a & E & H)|[(a & E & H)|(a & E & H)]]);
-    rewrite E; simpl;
-    rewrite W, Q2R_times; pose proof (Pos_real n); repeat split; nra.
+  apply within_valid; rewrite Q2R_times; destruct (valid_within _ _ _ V S) as [H _].
+  pose proof (Pos_real n) as Pn; destruct (claim_notion s); simpl in *; try contradiction;
+    rewrite W; try (apply Rmult_le_compat_l; lra).
+  destruct H as [Ho H]; split; [exact Ho|].
+  apply (Rmult_le_compat_l (IZR (Zpos n))) in H; lra.
 Qed.
 
 Lemma dearest_within premises kind covered most :
   (forall j, In j premises -> valid j) ->
-  (exists a, kind = Gdp a \/ kind = Zcdp a \/ kind = PureDp a) ->
-  dearest premises kind = Some (covered, most) ->
+  adds_up kind -> dearest premises kind = Some (covered, most) ->
   forall e, In e covered -> within kind e (Q2R most).
 Proof.
   revert covered most; induction premises as [|[e1 s1|s1|b1 s1] premises IH];
@@ -1362,15 +1356,13 @@ Proof.
   - injection H as <- <-; intros e [].
   - destruct (comparable (claim_notion s1) kind) eqn:E; [|discriminate].
     assert (E' : same_kind (claim_notion s1) kind = true)
-      by (destruct K as [k [->|[->| ->]]]; destruct (claim_notion s1); exact E).
+      by (destruct kind; try destruct K; destruct (claim_notion s1); exact E).
     destruct (dearest premises kind) as [[covered' most']|] eqn:C; [|discriminate].
     injection H as <- <-.
     pose proof (maximum_ge (cost_of_notion (claim_notion s1)) most') as [M1 M2].
-    assert (Up : forall e a b, a <= b -> within kind e a -> within kind e b).
-    { intros e a b Hab; destruct kind; simpl; intros; try contradiction; lra. }
     intros e [<-|Ie].
-    + apply Up with (1 := M1), valid_within; [apply V; left; reflexivity|exact E'].
-    + apply Up with (1 := M2).
+    + apply within_up with (1 := M1), valid_within; [apply V; left; reflexivity|exact E'].
+    + apply within_up with (1 := M2).
       apply (IH covered' most' (fun j I => V j (or_intror I)) K eq_refl e Ie).
 Qed.
 
@@ -1389,6 +1381,18 @@ Lemma whole_zcdp a :
 Proof.
   intros U H; split; [exact I|]; intros alpha Ha x y A.
   apply (run_zcdp (Q2R a) U H alpha Ha), one_step, A.
+Qed.
+
+Lemma whole_rdp order a :
+  forallb (pays_in (Rdp order 0)) (mechanisms c) = true ->
+  (forall v, In v (views (events c)) -> 1 < Q2R order /\ Q2R order * weight rho v <= Q2R a) ->
+  1 < Q2R order -> valid (Whole (Claim r0 1 (Rdp order a))).
+Proof.
+  intros U H Ho; split; [exact Ho|]; intros x y A; simpl.
+  replace (Q2R a) with (Q2R a / Q2R order * Q2R order) by (field; lra).
+  apply (run_zcdp (Q2R a / Q2R order) U); [|exact Ho|apply one_step, A].
+  intros v Iv; destruct (H v Iv) as [_ Le]; apply Rmult_le_reg_l with (Q2R order); [lra|].
+  replace (Q2R order * (Q2R a / Q2R order)) with (Q2R a) by (field; lra); exact Le.
 Qed.
 
 Lemma whole_pure a :
@@ -1473,14 +1477,17 @@ Proof.
   { intros v Iv; rewrite forallb_forall in G; specialize (G v Iv).
     apply existsb_exists in G as (e & Ie & E); apply exposure_eqb_eq in E; subst e; exact Ie. }
   destruct first as [e1 s1|s1|b1 s1]; try discriminate; cbn [statement_of] in *.
-  destruct (claim_notion s1) as [k|k|k|k k'|delta k] eqn:N.
-  - pose proof (dearest_within _ _ _ _ V (ex_intro _ k (or_introl eq_refl)) C) as W.
-    apply whole_gdp; [exact U|]; intros v Iv; apply (W v), Covered, Iv.
-  - pose proof (dearest_within _ _ _ _ V (ex_intro _ k (or_intror (or_introl eq_refl))) C) as W.
-    apply whole_zcdp; [exact U|]; intros v Iv; apply (W v), Covered, Iv.
-  - pose proof (dearest_within _ _ _ _ V (ex_intro _ k (or_intror (or_intror eq_refl))) C) as W.
-    apply whole_pure; [exact U|]; intros v Iv; apply (W v), Covered, Iv.
-  - simpl in C; rewrite N in C; discriminate.
+  destruct (claim_notion s1) as [k|k|k|order k|delta k] eqn:N;
+    [| | | |].
+  1-4: assert (S : same_kind (claim_notion s1) (claim_notion s1) = true)
+    by (simpl in C; rewrite N in *; simpl in *;
+        first [reflexivity|destruct (Qeq_bool order order); [reflexivity|discriminate]]).
+  1-4: destruct (valid_within e1 s1 _ (V _ (or_introl eq_refl)) S) as [_ K]; rewrite N in K.
+  1-4: pose proof (dearest_within _ _ _ _ V K C) as W.
+  - apply whole_gdp; [exact U|]; intros v Iv; apply (W v), Covered, Iv.
+  - apply whole_zcdp; [exact U|]; intros v Iv; apply (W v), Covered, Iv.
+  - apply whole_pure; [exact U|]; intros v Iv; apply (W v), Covered, Iv.
+  - apply whole_rdp; [exact U|intros v Iv; apply (W v), Covered, Iv|apply K].
   - pose proof (dearest_losses _ _ _ _ _ V C) as W.
     specialize (V _ (or_introl eq_refl)); destruct s1 as [r' g n]; cbn in N; subst n.
     apply whole_approx_dp; intros v Iv; apply (W v), Covered, Iv.
@@ -1808,7 +1815,13 @@ Proof.
   - destruct premises; discriminate.
   - destruct premises; discriminate.
   - destruct premises; discriminate.
-  - destruct premises; discriminate.
+  - destruct premises as [|[e [r' g [a|a|a|o a|o a]]|s|b s] [|]]; try discriminate.
+    cbn [concluded] in H; unfold guard in H.
+    destruct (Qle_bool order 1) eqn:Ho; [discriminate|]; injection H as <-.
+    apply Qle_bool_R_false in Ho; rewrite Q2R_number in Ho.
+    destruct (V _ (or_introl eq_refl)) as (Er & Eg & W).
+    split; [exact Er|split; [exact Eg|split; [exact Ho|]]].
+    rewrite Q2R_mult; apply Rmult_le_compat_l; lra.
   - destruct premises; discriminate.
   - destruct premises; discriminate.
   - destruct premises; discriminate.

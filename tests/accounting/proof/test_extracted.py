@@ -252,7 +252,7 @@ def bent_filters(document):
         (kept,) = [node for node in bent["nodes"] if node["rule"] == "filter"]
         kept["parameters"]["budget"] = number
         yield bent
-        cost = {"gdp": "mu_squared", "zcdp": "rho"}[kept["conclusion"]["notion"]]
+        cost = {"gdp": "mu_squared", "zcdp": "rho", "rdp": "epsilon"}[kept["conclusion"]["notion"]]
         kept["conclusion"][cost] = number
         yield bent
     bent = json.loads(document)
@@ -265,14 +265,15 @@ def bent_filters(document):
 
 @needs_checker
 @pytest.mark.parametrize(
-    ("noise", "budget"),
+    ("noise", "budget", "group"),
     [
-        (GaussianStep, Gdp(1)),
-        (GaussianStep, Zcdp(Fraction(1, 2))),
-        (DiscreteGaussianStep, Zcdp(Fraction(1, 2))),
+        *((GaussianStep, Gdp(1), group) for group in (1, 3)),
+        *((GaussianStep, Zcdp(Fraction(1, 2)), group) for group in (1, 3)),
+        (DiscreteGaussianStep, Zcdp(Fraction(1, 2)), 1),
+        (GaussianStep, Rdp(8, 4), 1),
+        (DiscreteGaussianStep, Rdp(Fraction(7, 2), 4), 1),
     ],
 )
-@pytest.mark.parametrize("group", [1, 3])
 def test_what_a_filter_lets_happen_is_proved_of_its_budget_and_no_other(
     noise, budget, group, tmp_path
 ):
@@ -305,11 +306,36 @@ def test_a_filter_that_the_conclusion_does_not_follow_from_is_wrong(tmp_path):
 
 
 @needs_checker
-@pytest.mark.parametrize(
-    ("noise", "budget"), [(GaussianStep, Rdp(8, 4)), (DiscreteGaussianStep, None)]
-)
-def test_budgets_in_renyi_dp_and_losses_of_integer_vectors_are_undecided(noise, budget, tmp_path):
-    document = filtered_run(noise, budget)
+def test_costs_add_up_at_one_renyi_order_and_at_no_smaller_sum(tmp_path):
+    moved = {
+        norm: declared(2, "example", adjacency=Adjacency.ADD_REMOVE_ONE, norm=norm)
+        for norm in (Norm.L1, Norm.L2)
+    }
+    steps = (
+        Repeated(GaussianStep(moved[Norm.L2], 8.0), 3),
+        LaplaceStep(moved[Norm.L1], 8.0),
+        DiscreteGaussianStep(moved[Norm.L2], 16.0),
+    )
+    events = [Event(step, Context((), 1, "model", Audience.PUBLIC)) for step in steps]
+    document = certify(events, delta=1e-5, budget=Rdp(8, 4)).to_json_bytes()
+    bent = json.loads(document)
+    (added,) = [node for node in bent["nodes"] if node["rule"] == "composition"]
+    # order times rho: three times 1/32, once 1/32, once 1/128
+    assert Fraction(added["conclusion"]["epsilon"]) == 8 * (Fraction(4, 32) + Fraction(1, 128))
+    added["conclusion"]["epsilon"] = "1"
+    paths = [tmp_path / "run.json", tmp_path / "less.json"]
+    paths[0].write_bytes(document)
+    paths[1].write_text(json.dumps(bent))
+    proved, refused = run_extracted(paths)
+    assert agrees(proved, check(document)), proved.line
+    assert refused.word == "undecided", refused.line
+    with pytest.raises(CertificateWrong):
+        check(paths[1].read_bytes())
+
+
+@needs_checker
+def test_losses_of_integer_vectors_are_undecided(tmp_path):
+    document = filtered_run(DiscreteGaussianStep, None)
     assert pld_checker.check(document).assumptions
     path = tmp_path / "run.json"
     path.write_bytes(document)

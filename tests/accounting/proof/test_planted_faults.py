@@ -63,8 +63,8 @@ RULES = {
     ),
     "sampled steps pay in zCDP": (
         "Checker",
-        "| Zcdp _, (LaplaceStep _ _ _ _ |",
-        "| Zcdp _, (SampledStep _ _ _ _ _ | LaplaceStep _ _ _ _ |",
+        "| (Zcdp _ | Rdp _ _), (LaplaceStep _ _ _ _ |",
+        "| (Zcdp _ | Rdp _ _), (SampledStep _ _ _ _ _ | LaplaceStep _ _ _ _ |",
     ),
     "how often, forgotten": (
         "Checker",
@@ -174,6 +174,11 @@ RULES = {
         "Checker",
         "(squared / (scale * scale)) (eps * eps)",
         "(squared / scale) (eps * eps)",
+    ),
+    "sums over any orders": (
+        "Checker",
+        "Rdp order _, Rdp order' _ => Qeq_bool order order'",
+        "Rdp order _, Rdp order' _ => true",
     ),
     "a filter that keeps what was spent": ("Checker", "(Kept kept kept)", "(Kept kept s)"),
     "a filter in any notion": (

@@ -6,11 +6,11 @@
 From Coq Require Import Reals List.
 From Dpledger Require
   Schedules Conversion Sensitivity Nonnegative Rounding Finite Domination Lattice GaussianIntegral
-  Gaussian Pure PureRenyi DiscreteLaplace GaussianWeights DiscreteGaussian
+  Gaussian Pure LaplaceProfile PureRenyi DiscreteLaplace GaussianWeights DiscreteGaussian
   GaussianDelta
   GaussianConvolution Descent GaussianComposition PoissonSampling BatchSampling Events GaussianSeries Enclosure
   Losses Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
-  PureLoss Checker Operations Derivations Claims Soundness Example FilterExample EndToEnd.
+  PureLoss LaplaceLoss Checker Operations Derivations Claims Soundness Example FilterExample EndToEnd.
 
 Open Scope R_scope.
 
@@ -232,6 +232,11 @@ Definition pure_theorems := (
   @Pure.pure_of_losses,
   @Pure.laplace_pure,
   @Pure.vector_laplace_pure,
+  @LaplaceProfile.laplace_step,
+  @LaplaceProfile.laplace_overlap,
+  @LaplaceProfile.rounded_laplace_overlap,
+  @LaplaceProfile.vector_laplace_profile,
+  @LaplaceLoss.laplace_loss_sound,
   @DiscreteLaplace.vector_geometric_pure,
   @Pure.response_pure,
   @PureRenyi.odds_rdp).
@@ -287,6 +292,7 @@ Definition end_to_end_theorems := (
   @EndToEnd.sampled_dp,
   @EndToEnd.batch_dp,
   @EndToEnd.laplace_run_pure,
+  @EndToEnd.laplace_run_dp,
   @EndToEnd.discrete_run_pure,
   @EndToEnd.discrete_gaussian_run_dp,
   @EndToEnd.lucky_run_dp,

@@ -4,7 +4,7 @@
 
 From Coq Require Import List Bool QArith Qround PArith ZArith Lia FMapPositive Mergesort Orders.
 From Dpledger Require Import Enclosure LossLists LossEnclosures LossComposition FixedPoint
-  SampledLoss PureLoss Certificate.
+  SampledLoss PureLoss LaplaceLoss Certificate.
 Import ListNotations.
 Open Scope Q_scope.
 
@@ -493,6 +493,11 @@ Definition losses_of (m : mechanism) (w bits : Z) (step : Q) (dense tail : Z) :
       if positive_number squared
       then scheme_losses (scheme_of m) w bits (squared / (std * std)) step dense tail
       else None
+  | LaplaceStep _ squared _ scale =>
+      match laplace_loss w bits (squared / (scale * scale)) step dense with
+      | Some l => Some (l, l)
+      | None => None
+      end
   | _ =>
       match ratio_above (w + bits + SampledLoss.guard) m with
       | Some e =>

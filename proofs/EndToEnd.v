@@ -111,7 +111,21 @@ Theorem laplace_run_pure (grid : list R) :
   pure (one_part add_remove_one) (all_transcripts (laplace_run grid)) (run_law (laplace_run grid))
     (Q2R (1 # 2)).
 Proof.
-  intros Hg; apply (check_pure laplace_example AddRemoveOne) with (null := 0).
+  intros Hg;
+    apply (check_pure (laplace_example (LaplacePure 1 (1 # 2)) (PureDp (1 # 2))) AddRemoveOne)
+      with (null := 0).
+  - vm_compute; reflexivity.
+  - apply laplace_satisfied, Hg.
+Qed.
+
+(** The same release by its loss: delta is 1 - exp(-1/20), smaller than that of an answer. *)
+Theorem laplace_run_dp (grid : list R) :
+  ascending m_infty grid ->
+  dp (one_part add_remove_one) (all_transcripts (laplace_run grid)) (run_law (laplace_run grid))
+    (Q2R (2 # 5)) (Q2R (49 # 1000)).
+Proof.
+  intros Hg; set (cost := PrivacyLoss [(1, 1, O)%positive] (1 # 64) [] 32 12 1000 (49 # 1000) (2 # 5)).
+  apply (check_dp (laplace_example cost (ApproxDp (49 # 1000) (2 # 5))) AddRemoveOne) with (null := 0).
   - vm_compute; reflexivity.
   - apply laplace_satisfied, Hg.
 Qed.

@@ -315,11 +315,11 @@ Qed.
 (** ** Laplace noise, and an answer *)
 
 (** How many records are positive, with noise of scale 2. *)
-Definition laplace_example : certificate := Certificate
+Definition laplace_example (cost : rule) (claimed : notion) : certificate := Certificate
   [LaplaceStep AddRemoveOne 1 (Leaf HistogramL1 1) 2]
   [Event 1 [1%positive] 1]
-  [Node (LaplacePure 1 (1 # 2)) [] (Claim AddRemoveOne 1 (PureDp (1 # 2)));
-   Node EventsRule [1%positive] (Claim AddRemoveOne 1 (PureDp (1 # 2)))].
+  [Node cost [] (Claim AddRemoveOne 1 claimed);
+   Node EventsRule [1%positive] (Claim AddRemoveOne 1 claimed)].
 
 Definition is_positive (x : R) : euclidean 1 := fun _ => if Rle_dec x 0 then 0 else 1.
 
@@ -343,8 +343,8 @@ Proof.
     simpl in *; rewrite IH; unfold signed; ring.
 Qed.
 
-Theorem laplace_satisfied grid :
-  ascending m_infty grid -> satisfies 0 laplace_example (laplace_run grid).
+Theorem laplace_satisfied cost claimed grid :
+  ascending m_infty grid -> satisfies 0 (laplace_example cost claimed) (laplace_run grid).
 Proof.
   intros Hg; apply one_message_satisfies; [exact Hg|discriminate|right; left].
   exists AddRemoveOne, 1%Q, (Leaf HistogramL1 1), 2%Q.

@@ -3,10 +3,10 @@
 From Coq Require Import Reals List Bool Lia Lra Psatz QArith Qreals Qround PArith ZArith FMapPositive
   Permutation FunctionalExtensionality.
 From Coquelicot Require Import Coquelicot.
-From Dpledger Require Import Sums Conversion Finite Gaussian Pure PureRenyi DiscreteLaplace
+From Dpledger Require Import Sums Conversion Finite Gaussian Pure LaplaceProfile PureRenyi DiscreteLaplace
   DiscreteGaussian GaussianDelta Sensitivity Descent
   Domination GaussianComposition PoissonSampling BatchSampling Events Enclosure Losses LossLists LossEnclosures
-  LossComposition FixedPoint SampledLoss PureLoss Certificate Checker Operations Derivations
+  LossComposition FixedPoint SampledLoss PureLoss LaplaceLoss Certificate Checker Operations Derivations
   Claims.
 Import ListNotations.
 Open Scope R_scope.
@@ -902,8 +902,8 @@ Definition apart (with_first : bool) (i : positive) {A} (l : list A) (p q : A ->
   | Some (GaussianStep _ squared _ std as m) | Some (SampledStep _ _ squared _ std as m) =>
       below_profile l p q (profile_in_order with_first (scheme_of m)
         (gaussian_profile (sqrt (Q2R squared) / Q2R std)))
-  | Some (LaplaceStep _ _ _ _ as m) | Some (DiscreteLaplaceStep _ _ _ _ as m)
-  | Some (ResponseStep _ _ as m) =>
+  | Some (LaplaceStep _ _ _ _) => below_profile l p q (laplace_profile (exp (- cost i / 2)))
+  | Some (DiscreteLaplaceStep _ _ _ _ as m) | Some (ResponseStep _ _ as m) =>
       below_profile l p q (shared_profile (exp (cost i)) (Q2R (share_of m)))
   | _ => True
   end.
@@ -986,6 +986,27 @@ Proof.
   - left; rewrite exp_ln, E by exact Pos; field; lra.
 Qed.
 
+Lemma laplace_cost_eq i moved squared d b :
+  mechanism_at c i = Some (LaplaceStep moved squared d b) -> cost i = sqrt (Q2R squared) / Q2R b.
+Proof. intros F; unfold cost; rewrite F; reflexivity. Qed.
+
+Lemma laplace_below h j x y moved squared d b :
+  laplace_round null r h (Some (LaplaceStep moved squared d b)) ->
+  mechanism_at c (mechanism_of h) = Some (LaplaceStep moved squared d b) ->
+  reads r h j = true -> differ_at adj j x y ->
+  below_profile (next_messages r h) (next_law r x h) (next_law r y h)
+    (laplace_profile (exp (- cost (mechanism_of h) / 2))).
+Proof.
+  intros (moved' & squared' & d' & b' & [[F' N]|[F' _]] & Read & _) F R Dxy; [|discriminate F'].
+  injection F' as <- <- <- <-; rewrite (laplace_cost_eq _ _ _ _ _ F).
+  destruct (laplace_found _ _ _ _ _ (or_introl F)) as (-> & B & Sums & s & D & E).
+  unfold next_messages, next_law; rewrite N; apply numbers_below.
+  apply (vector_laplace_profile (differ_at adj j) (value r h) (Q2R b) (sqrt (Q2R squared))
+           (dimension r h) (cuts r h)); [exact B| | |exact Dxy].
+  - apply (grids_ascend null c r run_satisfies h).
+  - intros u v Duv; apply (moved_in_l1 h j squared d s); auto.
+Qed.
+
 Lemma round_loss with_first h j x y L :
   reads r h j = true -> differ_at adj j x y -> oriented with_first (x j) (y j) ->
   bounds_step with_first (mechanism_of h) L ->
@@ -1003,12 +1024,13 @@ Proof.
         apply odds_dominate; [apply laws|apply laws| |exact Ha|exact Hb].
         intros m' I; split; [apply (Pure j R x y Dxy m' I)|apply (Pure j R y x Dyx m' I)]. }
       rewrite F; destruct m as [| | | | |truth answers|]; try discriminate In;
-        try discriminate Not; try exact Odds.
-      apply response_below; [|exact F].
-      destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|G]]; rewrite F in G;
-        [exfalso|exfalso|exact G].
-      - destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); discriminate G.
-      - destruct G as (? & ? & ? & ? & [[G _]|[G _]] & _); discriminate G. }
+        try discriminate Not; try exact Odds;
+        destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|G]]; rewrite F in G;
+        try (destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); discriminate G).
+      - apply (laplace_below h j x y _ _ _ _ G F R Dxy).
+      - destruct G as (? & ? & G & _); discriminate G.
+      - destruct G as (? & ? & ? & ? & [[G _]|[G _]] & _); discriminate G.
+      - apply response_below; [exact G|exact F]. }
   destruct (normal_messages h s std0 Round) as [Messages Law].
   pose proof (fun data => noisy_laws h s std0 data Round) as Laws.
   assert (Kept := Round); destruct Round as (_ & Hs & Ps & Kind & Sens & _).
@@ -1549,7 +1571,7 @@ Proof.
 Qed.
 
 (** Nothing below asks what these compute. *)
-Strategy opaque [step_losses batch_losses odds_loss LossComposition.composed loss_delta_at_most].
+Strategy opaque [step_losses batch_losses laplace_loss odds_loss LossComposition.composed loss_delta_at_most].
 
 (** How much likelier an outcome of a pure step may become. *)
 Lemma ratio_above_sound w bits i m e :
@@ -1605,10 +1627,13 @@ Proof.
       + assert (0 <= b * (1 - q) <= b) by nra; rewrite plus_part_0; lra. }
   unfold apart;
     destruct (mechanism_at c i)
-      as [[moved squared d std|rate moved squared d std| | | |truth answers|]|] eqn:F;
-    try exact I; try (apply Odds; [reflexivity|cbn [share_of]; rewrite Q2R_number; lra]).
+      as [[moved squared d std|rate moved squared d std|moved squared d b'| | |truth answers|]|] eqn:F;
+    try exact I.
   - apply Normal; [reflexivity|left; eauto].
   - apply Normal; [reflexivity|right; eauto].
+  - intros a b Ha Hb; rewrite excess_diag by exact One.
+    apply laplace_profile_ge; try assumption; left; apply exp_pos.
+  - apply Odds; [reflexivity|cbn [share_of]; rewrite Q2R_number; lra].
   - apply Odds; [reflexivity|]; rewrite (share_of_response _ _ _ F).
     destruct (response_found _ _ _ F) as (P & K & _).
     pose proof (le_INR _ _ K) as L; change (INR 2) with (1 + 1) in L.
@@ -1664,10 +1689,22 @@ Proof.
         injection E' as <- <-; rewrite <- Eroot in W; unfold k; destruct with_first;
           apply (batch_losses_sound w bits _ _ step Hw Hb Hstep Hm Hr _ _ _ Eb A o p q Dp
                    (proj1 Dq) W). }
-    destruct m as [moved squared d std|rate moved squared d std| | | | |];
+    destruct m as [moved squared d std|rate moved squared d std|moved squared d scale| | | |];
       cbn [losses_of ratio_above] in E; try discriminate E; try (intros W; exact (Odds W E)).
     - intros W; apply (Normal squared std); [left; eauto|exact W|exact E].
-    - intros W; apply (Normal squared std); [right; eauto|exact W|exact E]. }
+    - intros W; apply (Normal squared std); [right; eauto|exact W|exact E].
+    - destruct (laplace_found _ _ _ _ _ (or_introl F)) as (_ & B & _ & s & D & Es).
+      assert (Sq : 0 <= Q2R squared) by (rewrite <- Es; exact (derived_nonneg r0 d s D)).
+      assert (Em : Q2R (squared / (scale * scale)) = Q2R squared / (Q2R scale * Q2R scale))
+        by (rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra); reflexivity).
+      assert (Hm : 0 <= Q2R (squared / (scale * scale)))
+        by (rewrite Em; apply Rmult_le_pos; [exact Sq|left; apply Rinv_0_lt_compat; nra]).
+      destruct (laplace_loss _ _ _ _ _) as [l1|] eqn:El; [|discriminate]; injection E as <- <-.
+      assert (Root : cost i <= sqrt (Q2R (squared / (scale * scale)))).
+      { rewrite (laplace_cost_eq _ _ _ _ _ F), Em, sqrt_div by nra; rewrite sqrt_square by lra; lra. }
+      intros W; unfold k; destruct with_first;
+        apply (laplace_loss_sound w bits _ step dense o p q (cost i) l1 Hw Hb Hstep Hm El Root Dp
+                 (proj1 Dq) W). }
   assert (One : distribution [tt] (fun _ : unit => 1)) by (split; [intros u _; lra|simpl; ring]).
   destruct (Bound unit [tt] _ _ One One (apart_diag with_first i)) as [Sk Diag].
   split; [exact Sk|split; [apply stands_proper; assumption|split]].
@@ -1773,7 +1810,7 @@ Proof.
     + exact (loss_delta_sound w bits step' k' eps Hw Hb Hs' Sk' delta D).
 Qed.
 
-Strategy transparent [step_losses batch_losses odds_loss LossComposition.composed loss_delta_at_most].
+Strategy transparent [step_losses batch_losses laplace_loss odds_loss LossComposition.composed loss_delta_at_most].
 
 Lemma of_parts_valid rule premises j :
   (forall i, In i premises -> valid i) ->

@@ -89,7 +89,7 @@ _IN_L1 = frozenset(
     }
 )
 """Rules of sensitivities that the checker in Coq follows in l1."""
-_LOSSES = frozenset({"gaussian", "randomised-response", *_SCHEMES})
+_LOSSES = frozenset({"gaussian", "laplace", "randomised-response", *_SCHEMES})
 """Kinds of steps whose loss distribution the checker in Coq knows, whatever their sensitivity."""
 _EXACT = frozenset({"float-exact", "float-count", "float-grid", "float-pair", "float-rows"})
 """Operations that hold a row of any width as it is."""

@@ -21,6 +21,7 @@ from dpledger.mechanisms import (
     DiscreteLaplaceStep,
     Event,
     GaussianStep,
+    LaplaceStep,
     Mechanism,
     Norm,
     PoissonSampled,
@@ -72,6 +73,9 @@ def certified(times: int, rate: float, noise: float) -> bytes:
 
 
 COUNT = DiscreteLaplaceStep(declared(1, "l1", adjacency=Adjacency.ADD_REMOVE_ONE, norm=Norm.L1), 8)
+TOTAL = LaplaceStep(
+    declared(Fraction(7, 3), "l1", adjacency=Adjacency.ADD_REMOVE_ONE, norm=Norm.L1), 20.5
+)
 MEAN = GaussianStep(sum_of_bounded(1, Adjacency.ADD_REMOVE_ONE), 10.0)
 DRAWN = tuple(
     SampledWithoutReplacement(
@@ -94,6 +98,8 @@ UNLIKE = {
         Repeated(sampled(1 / 64, 1.0, Adjacency.ZERO_OUT_ONE), 100),
         *(PoissonSampled(GaussianStep(moved, 1.0), 1 / 32) for moved in ZEROED),
     ),
+    "Laplace noise beside samples": (Repeated(sampled(1 / 64, 1.0), 100), TOTAL),
+    "Laplace noise beside all records": (MEAN, Repeated(TOTAL, 3), COUNT),
     "batches": (Repeated(DRAWN[0], 40),),
     "batches beside answers": (*DRAWN, Repeated(DRAWN[0], 40), RandomisedResponse(0.75, 4)),
     "one of far larger loss": (Repeated(sampled(1 / 256, 4.0), 500), sampled(1 / 4, 1.0)),

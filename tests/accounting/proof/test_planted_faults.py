@@ -20,7 +20,7 @@ pytestmark = [
 ]
 SOURCES = (
     *("Kronecker", "LossLists", "FixedPoint", "FixedGaussian"),
-    *("Enclosure", "LossEnclosures", "LossComposition", "SampledLoss", "PureLoss"),
+    *("Enclosure", "LossEnclosures", "LossComposition", "SampledLoss", "PureLoss", "LaplaceLoss"),
     *("Certificate", "Checker", "Operations", "Derivations", "Claims", "Soundness"),
     *("Example", "FilterExample"),
 )
@@ -257,6 +257,17 @@ RULES = {
         "PureLoss",
         " + Z.max 0 (2 ^ (2 * p) - l * e) in",
         " in",
+    ),
+    "Laplace laws half as far apart": (
+        "LaplaceLoss",
+        "exp_of_rational p ((inject_Z z * step - far) / 2),",
+        "exp_of_rational p ((inject_Z z * step - far / 2) / 2),",
+    ),
+    "a root below its square's": ("LaplaceLoss", " && Qle_bool ratio (far * far)", ""),
+    "Laplace laws that have more in common": (
+        "LaplaceLoss",
+        "Z.min (2 ^ p) (Z.min l r)) guard",
+        "Z.min (2 ^ p) l) guard",
     ),
     "answers of which fewer differ": (
         "Checker",

@@ -15,10 +15,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import inf
+from math import exp, inf
 from typing import TypedDict, Unpack, cast
 
 import numpy as np
+from flint import arb
 from numpy.typing import ArrayLike
 
 from ..mechanisms.adjacency import Adjacency
@@ -33,13 +34,13 @@ from ..mechanisms.events import (
     MOST_TIMES,
     Event,
 )
-from ..mechanisms.sensitivity import float_down
+from ..mechanisms.sensitivity import float_down, float_up
 from .accountant import PrivacyCurve
 from .composition import composed
 from .guarantees import Guarantee, epsilons_at, guarantee, weaknesses
 from .hypothesis_testing import best_guess
 from .notebook import cost_page
-from .numbers.enclosure import shown_in_full, shown_up
+from .numbers.enclosure import Enclosure, shown_in_full, shown_up
 from .numbers.grade import Grade
 from .planning import (
     RoundsWithin,
@@ -411,7 +412,8 @@ def _cost(
         )
         known = found, None
     found, proof = known
-    found = replace(found, delta=delta)
+    epsilon = found.epsilon if select else _with_cuts(priced, multiplier, delta, found)
+    found = replace(found, delta=delta, epsilon=epsilon)
     assumed = tuple(dict.fromkeys((*found.assumptions, *priced.given)))
     why = "" if select is None else "no certificate's rule knows the best of several runs"
     found = replace(found, assumptions=assumed, not_proved=why or found.not_proved)
@@ -429,6 +431,35 @@ def _cost(
         proof=proof,
         select=select,
     )
+
+
+def _with_cuts(run: TrainingRun, multiplier: float, delta: Number, found: Guarantee) -> Enclosure:
+    """Return the enclosure of ε of a run whose batches may be cut: its lower end is another.
+
+    A cut changes each law by at most c, its probability, so that H at e^ε is no less than that of
+    uncut batches less c (1 + e^ε): the lower end of these holds at δ + c (1 + e^ε).
+
+    Args:
+        run: what is priced.
+        multiplier: of its noise.
+        delta: in all.
+        found: what is guaranteed; its upper end holds.
+    """
+    if run.largest_batch is None:
+        return found.epsilon
+    lower, most = arb(0), found.epsilon.upper_float
+    if run.spared and most < _FAR_LOSS:
+        larger = Fraction(delta) + run.cut * (1 + Fraction(exp(most)) * 2)
+        if larger < 1:
+            uncut = guarantee(
+                run.events(multiplier), delta=float_up(larger), group=run.records_per_unit
+            )
+            lower = uncut.epsilon.lower.min(found.epsilon.upper)
+    return Enclosure(lower, found.epsilon.upper)
+
+
+_FAR_LOSS = 700.0
+"""An ε whose exponential is still a double."""
 
 
 def _readings(

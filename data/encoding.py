@@ -168,9 +168,16 @@ def _listed(paths: str | Path | Sequence[str | Path]) -> list[str | Path]:
     if not listed:
         raise NoRecords("Expected at least one file instead got none.")
     for number, path in enumerate(listed):
-        if Path(path).resolve() in [Path(other).resolve() for other in listed[:number]]:
+        if any(_same_file(path, other) for other in listed[:number]):
             raise DataError(f"{path} must be listed once: each of its records would count twice")
     return listed
+
+
+def _same_file(first: str | Path, second: str | Path) -> bool:
+    """Return whether two names are of one file, by links of either kind too."""
+    first, second = Path(first), Path(second)
+    known = first.exists() and second.exists()
+    return first.samefile(second) if known else first.resolve() == second.resolve()
 
 
 def table_columns(schema: Schema, whole: Sequence[str] = ()) -> dict[str, Column]:

@@ -113,7 +113,7 @@ def registry_entry(said: Deployment, found: Guarantee, events: Sequence[Event]) 
             },
             "privacy_loss": {
                 "privacy_unit": said.privacy_unit,
-                "privacy_unit_details": f"Neighbouring data sets: {relation}.",
+                "privacy_unit_details": f"Neighbouring data sets: {relation}{_several(found)}.",
                 "privacy_parameters": {"epsilon": epsilon, "delta": float(found.delta)},
             },
             "deployment_model": {"model_name": said.model_name},
@@ -125,6 +125,11 @@ def registry_entry(said: Deployment, found: Guarantee, events: Sequence[Event]) 
         },
     }
     return "\n".join(_yaml(entry)) + "\n"
+
+
+def _several(found: Guarantee) -> str:
+    """Return of how many records a unit is at most, where it is of several."""
+    return f", of a unit of at most {found.group} records" if found.group > 1 else ""
 
 
 def model_card_section(said: Deployment, found: Guarantee, events: Sequence[Event]) -> str:
@@ -140,7 +145,7 @@ def model_card_section(said: Deployment, found: Guarantee, events: Sequence[Even
             "Promise",
             f"({shown_up(epsilon, digits=6)}, {shown_in_full(found.delta)})-differential privacy",
         ),
-        ("Unit", f"{said.privacy_unit}; neighbouring data sets: {relation}"),
+        ("Unit", f"{said.privacy_unit}; neighbouring data sets: {relation}{_several(found)}"),
         ("Mechanisms", ", ".join(_mechanisms(events))),
         ("Accounting", f"{found.method} ({found.graded})"),
         ("Assumed", "; ".join(found.assumptions) or "nothing declared"),

@@ -74,11 +74,12 @@ class TightAccountant(Accountant):
         if delta < _LEAST_DELTA:
             self._asked_renyi = True
             return RdpAccountant().epsilon_of(account, delta)
-        profile = self._profile(account, delta)
-        found = _grounded(account, _between(profile.epsilon, delta))
-        if attained := _attained(profile):
-            found = _from(_between(attained.epsilon, delta), found)
-        return self._narrowed(account, found, lambda renyi: renyi.epsilon_of(account, delta))
+        return self._enclosed(
+            account,
+            delta,
+            lambda profile: _between(profile.epsilon, delta),
+            lambda renyi: renyi.epsilon_of(account, delta),
+        )
 
     def delta_of(self, account: Account, epsilon: Number) -> Enclosure:
         """Return an enclosure of δ(ε): 1 without protection, 0 at infinity."""
@@ -86,11 +87,12 @@ class TightAccountant(Accountant):
             return Enclosure.of(1)
         if epsilon == inf:
             return Enclosure.of(0)
-        profile = self._profile(account)
-        found = _grounded(account, _between(profile.delta, epsilon))
-        if attained := _attained(profile):
-            found = _from(_between(attained.delta, epsilon), found)
-        return self._narrowed(account, found, lambda renyi: renyi.delta_of(account, epsilon))
+        return self._enclosed(
+            account,
+            None,
+            lambda profile: _between(profile.delta, epsilon),
+            lambda renyi: renyi.delta_of(account, epsilon),
+        )
 
     def fast_epsilons_of(self, account: Account, deltas: FloatArray) -> FloatArray:
         """Return upper bounds on ε at deltas of shape (n,), in doubles."""
@@ -105,6 +107,33 @@ class TightAccountant(Accountant):
         if account.reasons:
             return np.ones(epsilons.shape)
         return self._profile(account).deltas_upper(epsilons)
+
+    def _enclosed(
+        self,
+        account: Account,
+        delta: Number | None,
+        of: "Callable[[PrivacyProfile], Enclosure]",
+        ask: Callable[[RdpAccountant], Enclosure],
+    ) -> Enclosure:
+        """Return an enclosure of ε or δ: from what neighbours lose to what none exceed.
+
+        Args:
+            account: of events that all have pairs.
+            delta: that is asked for, if it is known.
+            of: asks a profile.
+            ask: asks the Rényi accountant the same.
+        """
+        profile = self._profile(account, delta)
+        found = _grounded(account, of(profile))
+        attained = self._profile(account, delta, attained=True)
+        if attained.orders == profile.orders:
+            return self._narrowed(account, found, ask)
+        # what pairs lose that no neighbours are is no lower end, and above what is truly lost
+        above = Enclosure(arb(0), found.upper)
+        if found.relative_width > _WIDE:
+            above = self._narrowed(account, above, ask)
+        lost = of(attained) if any(attained.orders) else Enclosure.of(0)
+        return Enclosure(_grounded(account, lost).lower, above.upper)
 
     def _narrowed(
         self, account: Account, found: Enclosure, ask: Callable[[RdpAccountant], Enclosure]
@@ -124,27 +153,36 @@ class TightAccountant(Accountant):
         helps = quick.upper < found.upper or not found.upper.is_finite()
         return intersection(quick, ask(RdpAccountant())) if helps else quick
 
-    def _profile(self, account: Account, delta: Number | None = None) -> "PrivacyProfile":
+    def _profile(
+        self, account: Account, delta: Number | None = None, *, attained: bool = False
+    ) -> "PrivacyProfile":
         """Return the privacy profile of an account, the worse of its orders at each δ.
 
         Args:
             account: of events that all have pairs.
             delta: that is asked for, if it is known.
+            attained: whether of pairs of neighbours, rather than of those that dominate.
         """
         relations = (found for mechanism in account.others for found in adjacencies(mechanism))
         relation = next(relations, Adjacency.REPLACE_ONE)
-        orders = [_pairs(account, relation, each, delta) for each in orders_of(relation)]
+        orders = [_pairs(account, relation, each, delta, attained) for each in orders_of(relation)]
         return pld.PrivacyProfile.of_pairs(
             *(c for i, c in enumerate(orders) if c not in orders[:i])
         )
 
 
 def _pairs(
-    account: Account, relation: Adjacency, order: Order, delta: Number | None
+    account: Account,
+    relation: Adjacency,
+    order: Order,
+    delta: Number | None,
+    attained: bool,
 ) -> dict[DominatingPair, int]:
     """Return an account's pairs in one order, its Gaussian steps as one shift of known slack."""
     known = () if delta is None else (float(delta),)
-    pairs = pairs_of(account.others, relation, order, *known)
+    pairs = pairs_of(account.others, relation, order, *known, attained=attained)
+    if attained:
+        pairs = _moved_by_one(pairs)
     least, most = account.least, account.most
     if most:
         shift = GaussianShift(most, most - least if least else Fraction(0))
@@ -152,26 +190,18 @@ def _pairs(
     return pairs
 
 
-def _attained(profile: "PrivacyProfile") -> "PrivacyProfile | None":
+def _moved_by_one(pairs: dict[DominatingPair, int]) -> dict[DominatingPair, int]:
     """Return what is lost where integer vectors always move as many coordinates as they can by one.
 
-    Their pair stands above all of them, and no single choice of vectors need lose as much; None
-    where there is no such pair.
+    Their pair stands above all of them, and no single choice of vectors need lose as much.
     """
-    found: list[Counter[DominatingPair]] = []
-    for counts in profile.orders:
-        found.append(Counter())
-        for pair, n in counts.items():
-            if isinstance(pair, DiscreteGaussianVectors):
-                found[-1][DiscreteGaussianShift(pair.sigma_squared)] += n * pair.squared
-            else:
-                found[-1][pair] += n
-    return pld.PrivacyProfile.of_pairs(*found) if tuple(found) != profile.orders else None
-
-
-def _from(attained: Enclosure, above: Enclosure) -> Enclosure:
-    """Return the enclosure from what is lost in one case to what is never exceeded."""
-    return Enclosure(attained.lower.min(above.lower).lower(), above.upper)
+    found: Counter[DominatingPair] = Counter()
+    for pair, n in pairs.items():
+        if isinstance(pair, DiscreteGaussianVectors):
+            found[DiscreteGaussianShift(pair.sigma_squared)] += n * pair.squared
+        else:
+            found[pair] += n
+    return found
 
 
 def _between(falling: Callable[[float], Enclosure], at: Number) -> Enclosure:

@@ -125,11 +125,15 @@ def pairs_of(
     adjacency: Adjacency,
     order: Order,
     delta: float = _USUAL_DELTA,
+    *,
+    attained: bool = False,
 ) -> dict[DominatingPair, int]:
     """Return the pairs that dominate these mechanisms, each with how often it is composed.
 
     The noise of mixture steps is split so that they cost little at `delta`; what is returned
-    dominates whatever δ is asked for.
+    dominates whatever δ is asked for. Where `attained`, pairs that stand above what any neighbours
+    lose (two releases for one record that is replaced, a share of the noise for each shift) make
+    way for pairs of neighbours: lower bounds on ε are theirs.
 
     Gaussian shifts are summed into one. Raises `NoDominatingPair` for a mechanism without a rule,
     `Unprotected` for one that releases exactly.
@@ -141,7 +145,8 @@ def pairs_of(
         while isinstance(inner, Repeated):
             runs *= inner.times
             inner = inner.event
-        for pair in _pairs(inner, adjacency, order, runs, delta):
+        found = _attained(inner, adjacency, order) if attained else None
+        for pair in _pairs(inner, adjacency, order, runs, delta) if found is None else found:
             if isinstance(pair, GaussianShift):
                 mu_squared += pair.mu_squared * runs
             else:
@@ -158,6 +163,30 @@ def _first_of(pair: DominatingPair) -> DominatingPair:
     Moments are looked up by pair thousands of times a query; to compare fractions takes longer.
     """
     return pair
+
+
+def _attained(
+    mechanism: Mechanism, adjacency: Adjacency, order: Order
+) -> tuple[DominatingPair, ...] | None:
+    """Return pairs of neighbours where those that dominate are of none; None where they are.
+
+    A record that is replaced in a Poisson sample may bring nothing in one data set: a shift by half
+    of Δ. A mixture's sampled part may be nothing in both.
+    """
+    match mechanism:
+        case PoissonSampled(event=GaussianStep() as event, rate=rate) if (
+            adjacency is Adjacency.REPLACE_ONE and 0 < rate < 1
+        ):
+            shift = (GaussianShift(base.mu_squared / 4) for base in _shift(event))
+            return tuple(Sampled(base, Fraction(rate), Order.MIXTURE_FIRST) for base in shift)
+        case GaussianMixtureStep():
+            constant, sampled, _ = _shifts(mechanism, adjacency, order)
+            alone = adjacency is not Adjacency.ZERO_OUT_ONE and mechanism.hides_sample
+            if not sampled or (alone and not constant):
+                return None
+            return (GaussianShift(constant),) if constant else ()
+        case _:
+            return None
 
 
 def _pairs(

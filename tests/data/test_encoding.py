@@ -158,8 +158,10 @@ def test_several_files_are_read_in_turn(tmp_path: Path) -> None:
     first, second = tmp_path / "first.csv", tmp_path / "second.csv"
     first.write_text(f"{HEADER}\n25,cook,0,a,north,high\n")
     second.write_text(f"{HEADER}\n100,clerk,10,b,south,low\n0,carpenter,-10,c,south,high\n")
-    with pytest.raises(DataError, match="listed once"):
-        load_records([first, second, tmp_path / "." / first.name], schema=SCHEMA)
+    (tmp_path / "again.csv").hardlink_to(first)
+    for again in (tmp_path / "." / first.name, tmp_path / "again.csv"):
+        with pytest.raises(DataError, match="listed once"):
+            load_records([first, second, again], schema=SCHEMA)
     both = load_records([first, second], schema=SCHEMA)
     assert dense(both) == dense(load(GOOD, tmp_path))
     assert both.description == "first.csv, second.csv"

@@ -92,3 +92,11 @@ def test_a_published_promise_holds_at_the_delta_beside_it() -> None:
         epsilon, at = map(float, promised)
         assert at == delta
         assert found.epsilon.upper_float <= epsilon < found.epsilon.upper_float * 1.00001
+
+
+def test_a_unit_of_several_records_is_named():
+    found = guarantee(EVENTS, delta=1e-5, group=3)
+    entry = yaml.safe_load(registry_entry(Deployment(**STATED), found, EVENTS))
+    text = "a unit of at most 3 records"
+    assert text in str(entry["deployment"])
+    assert text in model_card_section(Deployment(**STATED), found, EVENTS)

@@ -177,8 +177,11 @@ def _attained(
         case PoissonSampled(event=GaussianStep() as event, rate=rate) if (
             adjacency is Adjacency.REPLACE_ONE and 0 < rate < 1
         ):
-            shift = (GaussianShift(base.mu_squared / 4) for base in _shift(event))
-            return tuple(Sampled(base, Fraction(rate), Order.MIXTURE_FIRST) for base in shift)
+            return tuple(
+                Sampled(GaussianShift(base.mu_squared / 4), Fraction(rate), Order.MIXTURE_FIRST)
+                for base in _shift(event)
+                if isinstance(base, GaussianShift)
+            )
         case GaussianMixtureStep():
             constant, sampled, _ = _shifts(mechanism, adjacency, order)
             alone = adjacency is not Adjacency.ZERO_OUT_ONE and mechanism.hides_sample

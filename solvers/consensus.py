@@ -15,7 +15,9 @@ may be extrapolated (momentum; Nesterov 2004, section 2.2), and iterates may be 
 A run may buy a metric (`Centring`): rows share one long direction, their mean, and so does every
 gradient. The noisy mean row, released once, is taken off every row, and what is left is cut to a
 smaller radius: every later release has a smaller sensitivity, and steps are taken in coordinates
-in which the loss bends about equally in all directions. With `scaling` the noisy mean squares of
+in which the loss bends about equally in all directions. Its noise is known, so that it is shrunk by
+the positive part of James and Stein (1961) first: where noise hides it, hardly anything is taken
+off. With `scaling` the noisy mean squares of
 what is left are bought as well, and columns scaled to equal ones. The model is linear in the rows
 as they were, because one of their columns holds a public constant that carries the intercept.
 
@@ -344,7 +346,9 @@ class ConsensusDpAdmm:
         others = CentredRows(dataset, known, radius=sqrt(1.0 - metric.constant**2) * bound)
         score = _Score(shape.label_domain)
         mean_row = others.mean_gradient(score, np.zeros_like(known), weights=weights)
-        centre = project_to_ball(bought(mean_row, "mean row"), bound)
+        noise_std = self._mean_noise(metric, mean_row, weights)
+        seen = bought(mean_row, "mean row") * (known == 0.0)
+        centre = project_to_ball(shrunk(seen, noise_std, others=shape.features - 1), bound)
         centre[..., metric.column] = rest
         rows, scale = (
             CentredRows(dataset, centre, radius=metric.radius * bound),
@@ -365,6 +369,19 @@ class ConsensusDpAdmm:
         total = parties if weights is None else float(weights.sum())
         multiplier = metric.noise_multiplier(self.noise_multiplier, self.rounds)
         return multiplier * sensitive.sensitivity.value * sqrt(parties) / total
+
+
+def shrunk(mean: FloatArray, noise_std: float, *, others: int) -> FloatArray:
+    """Return noisy means of shape (..., d) times max(0, 1 - (m - 2) noise_std²/|mean|²).
+
+    Args:
+        mean: with normal noise in m entries, the others 0.
+        noise_std: of an entry.
+        others: m; up to 2 nothing is known to be better than the mean as it is.
+    """
+    squared = (mean**2).sum(axis=-1, keepdims=True)
+    left = np.maximum(squared - max(others - 2, 0) * noise_std**2, 0.0)
+    return np.asarray(mean * (left / np.where(squared > 0.0, squared, 1.0)))
 
 
 @dataclass(frozen=True, slots=True)

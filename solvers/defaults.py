@@ -16,15 +16,24 @@ m T plain ones; more rounds of smaller steps would cost communication and change
 cut at one half and rows are centred, unless the noise is so small that 300 rounds do not make tau;
 columns are scaled where their mean squares are above the noise that they would be bought with.
 
-The mean row is bought where its noise is shorter than 0.46 row bounds. Cut rows show what is
-informative in them by one over their length before the cut: |a - m|² + |noise|² of a row a and the
-mean m, about 1/4 + |noise|², against the 1/2 of rows less the known constant. The purchase leaves
-1 - share of the budget, so that it pays where 1/4 + |noise|² < (1 - share)/2. Rows less the known
-constant keep a larger one in its place: with so much noise the share of the classes is most of what
-can be learnt, and a larger constant learns it sooner.
+The mean row is bought where that pays. Cut rows show what is informative in them by one over their
+length before the cut: |a - m|² + |error|² of a row a and the mean m, where 1/4 + |error|² stands
+against the 1/2 of rows less the known constant. A noisy mean that is shrunk errs by about
+|m|² |noise|²/(|m|² + |noise|²), with |m|² = 1/4; the purchase leaves 1 - share of the budget. So it
+pays where 1/4 + |error|² < (1 - share)/2: where the noise is shorter than 1.15 row bounds.
+
+Where noise hides what rows tell, the share of the classes is most of what can be learnt. Let s be
+the noise_std of the mean of labels that the whole budget would buy. Rows of d columns that are
+unlike, of which the best score correlates with the label by r, have a first gradient of the length
+r R/(2 sqrt(d)), in noise of the length s R sqrt(d)/2: that is s d/r times as long. Where s d is
+above four, by a factor h, the constant is h times as large and tau h times as short: a score's
+noise is then less than what the constant learns of unequal classes. Most data have fewer directions
+than columns, and tell more than such rows: so the limit is four and not r.
 
 Source: the time of early stopping as a regulariser, Yao, Rosasco and Caponnetto (2007); the noise
 of accumulated Gaussian steps is the calculation above.
+
+Of the mean: James and Stein (1961), Estimation with quadratic loss.
 
 >>> schedule(8.0, step_limit=4.0)
 Schedule(rounds=2, step_size=4.0, momentum=0.0)
@@ -71,6 +80,10 @@ _KNOWN_INTERCEPT = 0.25
 """What stands for the constant in rows less it, where no mean row is bought, in units of the row
 bound. Between 0.15 and 0.35 unequal classes gain two points and equal ones lose one (other splits
 of the grid's sets)."""
+
+_HIDING = 4.0
+"""s d above which rows tell too little. On generated rows two is better on average: unequal classes
+gain more than equal ones lose. At four equal ones lose hardly anything up to s d = 6."""
 
 _REGRESSION_INTERCEPT = 0.35
 """What stands for the constant in a regression's rows, in units of the row bound: less is less
@@ -158,16 +171,18 @@ def consensus_defaults(
         mu /= threat_model.total(1.0, parties=len(shape.parties))
         shape = summed_shape(shape)
     metric = None if column is None else Centring(column, constant=constant)
+    hiding = 1.0 if metric is None else max(1.0, _label_noise(shape, mu) * shape.features / _HIDING)
     if metric is not None and _hidden(shape, metric, mu):
         metric = _unbought(replace(metric, intercept=_KNOWN_INTERCEPT))
     elif metric is not None and regularisation <= _LARGEST_SCALED and _seen(shape, metric, mu):
         metric = replace(metric, scaling=True)
+    metric = None if metric is None else _raised(metric, hiding)
     loss, metric, time = _cut_as_noise_asks(shape, metric, mu)
     radius, left = _radius(shape, metric), 1.0 if metric is None else 1.0 - metric.share
     # a model is at most 1 + |centre|/constant times as long as its centred coordinates
     bent = 1.0 if metric is None else (1.0 + 1.0 / constant) ** 2
     chosen = schedule(
-        time,
+        time / hiding,
         step_limit=1.0 / (float(loss.curvature_bound or 0) * radius**2 + bent * regularisation),
         modulus=regularisation,
         rounds=rounds,
@@ -353,11 +368,24 @@ def _time(shape: DataShape, loss: Loss, metric: Centring | None, mu: float) -> f
     return SCORE_NOISE / (_mean_noise(shape, bound, mu * sqrt(left)) * radius)
 
 
+def _label_noise(shape: DataShape, mu: float) -> float:
+    """Return the noise_std of the mean of labels +-1 that costs mu."""
+    return _mean_noise(shape, Fraction(1), mu)
+
+
 def _hidden(shape: DataShape, metric: Centring, mu: float) -> bool:
-    """Return whether a mean row would have more noise than pays for its share of the budget."""
-    length = sqrt(1.0 - metric.constant**2) * shape.row_bound
-    noise_std = _mean_noise(shape, Fraction(length), mu * sqrt(metric.share))
-    return noise_std**2 * shape.features > ((1.0 - metric.share) / 2.0 - 0.25) * shape.row_bound**2
+    """Return whether a mean row, shrunk, would err by more than pays for its share of it all."""
+    length = Fraction(sqrt(1.0 - metric.constant**2))
+    noise = _mean_noise(shape, length, mu * sqrt(metric.share)) ** 2 * shape.features
+    error = 0.25 * noise / (0.25 + noise)
+    return 0.25 + error > (1.0 - metric.share) / 2.0
+
+
+def _raised(metric: Centring, factor: float) -> Centring:
+    """Return the metric with a larger constant, up to the row bound; rows keep their radius."""
+    larger = min(1.0, factor * metric.intercept)
+    radius = sqrt(metric.radius**2 - metric.intercept**2 + larger**2)
+    return replace(metric, intercept=larger, radius=radius)
 
 
 def _unbought(metric: Centring) -> Centring:

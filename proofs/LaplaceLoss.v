@@ -68,8 +68,8 @@ Lemma laplace_height_sound z l u r v :
 Proof.
   intros L R; pose proof guard_nonneg as Hg; assert (Hp : (0 <= p)%Z) by lia.
   pose proof (unit_pos p Hp) as P; assert (I : 0 < / unit_of p) by (apply Rinv_0_lt_compat, P).
-  apply (exp_of_rational_sound w bits) in L; [|assumption|assumption].
-  apply (exp_of_rational_sound w bits) in R; [|assumption|assumption].
+  apply exp_of_rational_sound in L; [|pose proof guard_nonneg; lia].
+  apply exp_of_rational_sound in R; [|pose proof guard_nonneg; lia].
   rewrite Q2R_mult, Q2R_integer in L; destruct L as [L _], R as [R _].
   assert (Half : Q2R ((inject_Z z * step - far) / 2) = IZR z * Q2R step / 2 - Q2R far / 2).
   { assert (Two : Q2R 2 = 2) by exact (Q2R_integer 2).

@@ -273,7 +273,7 @@ Proof.
   - destruct (exp_of_rational p (inject_Z z' * step)) as [[l u]|] eqn:X; [|discriminate].
     destruct (odds_heights w bits e share step rest) as [known|]; [|discriminate].
     intros H; injection H as <-; intros [I|I]; [|apply (IH known eq_refl I)].
-    injection I as -> _ <-; apply exp_of_rational_sound in X; [|assumption|assumption].
+    injection I as -> _ <-; apply exp_of_rational_sound in X; [|pose proof guard_nonneg; lia].
     rewrite Q2R_mult, Q2R_integer in X.
     replace (IZR (2 ^ bits) * unit_of w) with (unit_of (w + bits))
       by (rewrite unit_plus by assumption; unfold unit_of; ring).

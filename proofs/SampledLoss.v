@@ -100,21 +100,10 @@ Definition loss_from (w bits : Z) (step : Q) (descending : list (Z * Z * Z)) : o
 Definition half_above (p : Z) (m : Q) : Z := round_up (Qnum m * 2 ^ p) (2 * Zpos (Qden m)).
 
 Definition scale_above (p half : Z) : option Z :=
-  let q := Z.to_pos (2 * p + 32) in
+  let q := Z.to_pos (p + 64) in
   let s := Mantissa.PtoP q in
   let square := I.mul s (I.mul s (I.fromZ s 4) (I.pi s)) (I.div s (I.fromZ s half) (I.fromZ s (2 ^ p))) in
   upper q (I.div s (I.fromZ s (2 ^ p)) (I.sqrt s square)).
-
-(** Bounds on exp(x). *)
-Definition exp_of_rational (p : Z) (x : Q) : option (Z * Z) :=
-  let low := (Qnum x * 2 ^ p / Zpos (Qden x))%Z in
-  let high := round_up (Qnum x * 2 ^ p) (Zpos (Qden x)) in
-  match exp_bounds p low with
-  | Some (l, u) =>
-      if (low =? high)%Z then Some (l, u)
-      else match exp_bounds p high with Some (_, u') => Some (l, u') | None => None end
-  | None => None
-  end.
 
 (** Bounds on the profile, in units of 2^-(w + bits): with the record against without it at the
     place z, and the other way round at -z; between them about 2^bits exp(loss). *)
@@ -217,26 +206,6 @@ Proof. intros H; apply IZR_lt, Z.pow_pos_nonneg; lia. Qed.
 
 Lemma guard_nonneg : (0 <= guard)%Z.
 Proof. unfold guard; lia. Qed.
-
-Lemma rational_floor n x :
-  (0 <= n)%Z -> IZR (Qnum x * 2 ^ n / Zpos (Qden x)) / unit_of n <= Q2R x.
-Proof.
-  intros Hn; pose proof (unit_pos n Hn) as P.
-  pose proof (round_down_le (Qnum x * 2 ^ n) (Zpos (Qden x)) eq_refl) as D.
-  rewrite mult_IZR in D; fold (unit_of n) in D.
-  apply (Rmult_le_compat_r (/ unit_of n)) in D; [|left; apply Rinv_0_lt_compat, P].
-  eapply Rle_trans; [exact D|]; unfold Q2R; right; field; split; [apply not_0_IZR; discriminate|lra].
-Qed.
-
-Lemma rational_ceiling n x :
-  (0 <= n)%Z -> Q2R x <= IZR (round_up (Qnum x * 2 ^ n) (Zpos (Qden x))) / unit_of n.
-Proof.
-  intros Hn; pose proof (unit_pos n Hn) as P.
-  pose proof (round_up_ge (Qnum x * 2 ^ n) (Zpos (Qden x)) eq_refl) as D.
-  rewrite mult_IZR in D; fold (unit_of n) in D.
-  apply (Rmult_le_compat_r (/ unit_of n)) in D; [|left; apply Rinv_0_lt_compat, P].
-  eapply Rle_trans; [|exact D]; unfold Q2R; right; field; split; [lra|apply not_0_IZR; discriminate].
-Qed.
 
 (** Without the guard. *)
 Lemma without_guard n a :
@@ -508,7 +477,7 @@ Lemma scale_above_sound half scale :
   / (root_two_pi * sqrt (2 * (IZR half / unit_of p))) <= IZR scale / unit_of p.
 Proof.
   intros Hh; pose proof p_nonneg as Hp; pose proof (unit_pos p Hp) as P; unfold scale_above; cbv zeta.
-  set (q := Z.to_pos (2 * p + 32)); set (s := Mantissa.PtoP q); intros E.
+  set (q := Z.to_pos (p + 64)); set (s := Mantissa.PtoP q); intros E.
   pose proof (fixed_pos p Hp half Hh) as Ph; pose proof PI_RGT_0 as Pi.
   assert (Er : root_two_pi * sqrt (2 * (IZR half / unit_of p))
                = sqrt (4 * PI * (IZR half / unit_of p))).
@@ -524,26 +493,6 @@ Proof.
     apply encloses_div; [lra|apply encloses_integer|apply encloses_integer].
 Qed.
 
-Lemma exp_of_rational_sound x l u :
-  exp_of_rational p x = Some (l, u) ->
-  IZR l / unit_of p <= exp (Q2R x) <= IZR u / unit_of p.
-Proof.
-  pose proof p_nonneg as Hp; unfold exp_of_rational; cbv zeta.
-  pose proof (rational_floor p x Hp) as F; pose proof (rational_ceiling p x Hp) as C.
-  set (low := (Qnum x * 2 ^ p / Zpos (Qden x))%Z) in *; set (high := round_up _ _) in *.
-  destruct (exp_bounds p low) as [[l1 u1]|] eqn:E1; [|discriminate].
-  apply exp_bounds_sound in E1 as [L1 U1]; [|exact Hp].
-  assert (L : IZR l1 / unit_of p <= exp (Q2R x))
-    by (apply Rle_trans with (1 := L1), exp_le, F).
-  destruct (low =? high)%Z eqn:H.
-  - apply Z.eqb_eq in H; rewrite <- H in C; intros E; injection E as <- <-; split; [exact L|].
-    replace (Q2R x) with (IZR low / unit_of p) by lra; exact U1.
-  - destruct (exp_bounds p high) as [[l2 u2]|] eqn:E2; [|discriminate].
-    apply exp_bounds_sound in E2 as [_ U2]; [|exact Hp].
-    intros E; injection E as <- <-; split; [exact L|].
-    apply Rle_trans with (2 := U2), exp_le, C.
-Qed.
-
 Lemma heights_sound half scale z f e g :
   half = half_above p m -> scale_above p half = Some scale ->
   heights w bits half scale rate step z = Some (f, e, g) ->
@@ -557,7 +506,7 @@ Proof.
   destruct (removal_above p half scale rate l u) as [f0|] eqn:R; [|discriminate].
   destruct (0 <? l)%Z eqn:L; [|discriminate]; apply Z.ltb_lt in L.
   intros I; injection I as <- _ <-.
-  apply exp_of_rational_sound in E; rewrite Q2R_mult, Q2R_integer in E.
+  apply exp_of_rational_sound in E; [|exact Hp]; rewrite Q2R_mult, Q2R_integer in E.
   pose proof (exp_pos (IZR z * h)) as Py; set (y := exp (IZR z * h)) in *.
   apply (removal_above_sound p Hp half scale Ph Es rate l u f0 (sqrt (Q2R m)) y Hrate) in R;
     [|split; [apply sqrt_lt_R0, Hm|apply sqrt_le_1_alt, Hh]|exact E|exact Py].
@@ -724,21 +673,14 @@ Fixpoint discounted (bits shrink : Z) (l : list Z) : Z :=
   | m :: rest => (m * 2 ^ bits + Z.shiftr (shrink * discounted bits shrink rest) bits)%Z
   end.
 
-Definition lower (q : positive) (xi : I.type) : option Z :=
-  match upper q (I.neg xi) with Some n => Some (- n)%Z | None => None end.
-
 Definition loss_delta_at_most (w bits : Z) (step : Q) (l : whole_loss) (eps delta : Q) : bool :=
-  let q := Z.to_pos (2 * bits + 32) in
-  let p := Mantissa.PtoP q in
-  let scale := I.fromZ p (2 ^ bits) in
   let skipped := Z.to_nat (Qfloor (eps / step) + 1 - first l) in
   let start := (first l + Z.of_nat skipped)%Z in
   let above := skipn skipped (masses l) in
   let below_eps := (inject_Z (start - 1) * step)%Q in
   let at_start := (inject_Z start * step)%Q in
-  match lower q (I.mul p scale (I.exp p (I.neg (rational p step)))),
-        lower q (I.mul p scale (I.exp p (rational p (eps - at_start)))) with
-  | Some shrink, Some c =>
+  match exp_of_rational bits (- step), exp_of_rational bits (eps - at_start) with
+  | Some (shrink, _), Some (c, _) =>
       let kept := Z.shiftr (c * discounted bits (Z.max 0 shrink) above) bits in
       let delta' := ((beyond l + sum above) * 2 ^ bits - kept)%Z in
       (0 <=? c)%Z && (0 <=? bits)%Z && Qle_bool eps at_start
@@ -746,13 +688,6 @@ Definition loss_delta_at_most (w bits : Z) (step : Q) (l : whole_loss) (eps delt
       && Qle_bool (inject_Z delta') (delta * inject_Z (2 ^ (w + bits)))
   | _, _ => false
   end.
-
-Lemma lower_sound q xi x n : lower q xi = Some n -> encloses xi x -> IZR n <= x.
-Proof.
-  unfold lower; destruct (upper q (I.neg xi)) as [m|] eqn:U; [|discriminate]; intros E Hx.
-  injection E as <-; apply encloses_neg in Hx; pose proof (upper_sound _ _ _ _ U Hx) as S.
-  rewrite opp_IZR; lra.
-Qed.
 
 Lemma shiftr_le n bits : (0 <= bits)%Z -> IZR (Z.shiftr n bits) <= IZR n / IZR (2 ^ bits).
 Proof.
@@ -837,24 +772,19 @@ Proof.
   pose proof (unit_pos w Hw) as Pu; destruct Hl as [Bl Ml].
   assert (P : 0 < IZR (2 ^ bits)) by (apply IZR_lt, Z.pow_pos_nonneg; lia).
   unfold loss_delta_at_most; cbv zeta.
-  set (q := Z.to_pos (2 * bits + 32)); set (p := Mantissa.PtoP q).
   set (n := Z.to_nat (Qfloor (eps / step) + 1 - first l)).
   set (start := (first l + Z.of_nat n)%Z); set (above := skipn n (masses l)).
-  destruct (lower q (I.mul p _ (I.exp p (I.neg _)))) as [shrink|] eqn:Es; [|discriminate].
-  destruct (lower q (I.mul p _ (I.exp p (rational p _)))) as [c|] eqn:Ec; [|discriminate].
+  destruct (exp_of_rational bits (- step)) as [[shrink us]|] eqn:Es; [|discriminate].
+  destruct (exp_of_rational bits (eps - _)) as [[c uc]|] eqn:Ec; [|discriminate].
   rewrite !andb_true_iff; intros [[[[Hc _] Start] Below] D].
   apply Z.leb_le in Hc; apply Qle_bool_R in Start, D.
   rewrite Q2R_mult, Q2R_integer in Start; rewrite Q2R_mult, !Q2R_integer in D.
-  apply lower_sound with (x := IZR (2 ^ bits) * exp (- h)) in Es.
-  2:{ apply encloses_mul; [apply encloses_integer|apply encloses_exp, encloses_neg, encloses_rational]. }
-  apply lower_sound with (x := IZR (2 ^ bits) * exp (Q2R eps - IZR start * h)) in Ec.
-  2:{ apply encloses_mul; [apply encloses_integer|]; apply encloses_exp.
-      rewrite <- Q2R_integer, <- Q2R_mult, <- Q2R_minus; apply encloses_rational. }
+  apply exp_of_rational_sound in Es as [Es _]; [|exact Hb]; rewrite Q2R_opp in Es.
+  apply exp_of_rational_sound in Ec as [Ec _]; [|exact Hb].
+  rewrite Q2R_minus, Q2R_mult, Q2R_integer in Ec.
   assert (Shrink : IZR (Z.max 0 shrink) / IZR (2 ^ bits) <= exp (- h)).
-  { pose proof (exp_pos (- h)); apply Rmult_le_reg_l with (1 := P).
-    replace (IZR (2 ^ bits) * (IZR (Z.max 0 shrink) / IZR (2 ^ bits)))
-      with (IZR (Z.max 0 shrink)) by (field; lra).
-    destruct (Z.max_spec 0 shrink) as [[_ ->]|[_ ->]]; nra. }
+  { pose proof (exp_pos (- h)); destruct (Z.max_spec 0 shrink) as [[_ ->]|[_ ->]]; [exact Es|].
+    unfold Rdiv; lra. }
   assert (Ma : Forall (fun m => 0 <= m)%Z above) by (apply Forall_skipn, Ml).
   destruct (discounted_sound (Z.max 0 shrink) start above Ma ltac:(lia) Shrink) as [N Disc].
   set (S := discounted bits (Z.max 0 shrink) above) in *.
@@ -896,8 +826,7 @@ Proof.
     - replace (IZR c / IZR (2 ^ bits) * (IZR S / IZR (2 ^ bits)))
         with (IZR c * IZR S / IZR (2 ^ bits) * / IZR (2 ^ bits)) by (field; lra).
       apply Rmult_le_compat_r; lra.
-    - apply Rmult_le_compat; try exact Disc; try (unfold Rdiv; nra).
-      apply Rmult_le_reg_l with (1 := P); eapply Rle_trans; [|exact Ec]; right; field; lra. }
+    - apply Rmult_le_compat; try exact Disc; try exact Ec; unfold Rdiv; nra. }
   rewrite Z.pow_add_r, mult_IZR in D by assumption.
   rewrite minus_IZR, mult_IZR, plus_IZR in D.
   apply Rmult_le_reg_r with (1 := Pu); apply Rmult_le_reg_r with (1 := P).

@@ -1584,7 +1584,7 @@ Proof.
     unfold cost; rewrite F; cbn [ratio_above] in H.
   - destruct (laplace_found _ _ _ _ _ (or_intror F)) as (_ & B & _).
     destruct (exp_of_rational p _) as [[l u]|] eqn:E; [|discriminate]; injection H as <-.
-    apply (exp_of_rational_sound w bits) in E; [|assumption|assumption].
+    apply exp_of_rational_sound in E; [|exact Hp].
     rewrite Q2R_div in E by exact B; apply E.
   - destruct (response_found _ _ _ F) as (_ & _ & _ & Pos); injection H as <-.
     eapply Rle_trans; [|apply (rational_ceiling p _ Hp)].

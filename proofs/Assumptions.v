@@ -1,7 +1,7 @@
 (** What the named theorems rest on: the build log shows, file by file, every statement and the
     axioms under them together. Only those of Coq's classical reals may appear: excluded middle
     (in general, and computable for the two forms that real numbers need) and functional
-    extensionality. *)
+    extensionality; under the fast checker alone also those of the kernel's primitive integers. *)
 
 From Coq Require Import Reals List.
 From Dpledger Require
@@ -10,7 +10,8 @@ From Dpledger Require
   GaussianDelta
   GaussianConvolution Descent GaussianComposition PoissonSampling BatchSampling Events GaussianSeries Enclosure
   Losses Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
-  PureLoss LaplaceLoss Checker Operations Derivations Claims Soundness Example FilterExample EndToEnd.
+  PureLoss LaplaceLoss Checker MachineIntegers FastChecker Operations Derivations Claims Soundness
+  Example FilterExample EndToEnd.
 
 Open Scope R_scope.
 
@@ -282,6 +283,13 @@ Definition checker_theorems := (
   @Example.response_attained).
 Print checker_theorems.
 Print Assumptions checker_theorems.
+
+Definition fast_checker_theorems := (
+  @MachineIntegers.fast_mul_exact,
+  @MachineIntegers.fast_div_exact,
+  @FastChecker.fast_check_exact).
+Print fast_checker_theorems.
+Print Assumptions fast_checker_theorems.
 
 Definition end_to_end_theorems := (
   @EndToEnd.gaussian_delta_mu_1_upper,

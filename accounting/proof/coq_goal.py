@@ -30,6 +30,10 @@ class CoqMissing(DpledgerError, RuntimeError):
     """There is no `coqc` here. Says nothing about the certificate."""
 
 
+class CoqSilent(DpledgerError, TimeoutError):
+    """Coq has not answered in time. Says nothing about the certificate."""
+
+
 @dataclass(frozen=True, slots=True)
 class CoqVerdict:
     """Whether coqc accepted the proof, and what it said. A failure is not a disproof."""
@@ -76,7 +80,8 @@ def prove(goal: str, *, proofs: Path | None = None, timeout: float = _TIMEOUT) -
     """Return what coqc says about a goal, after at most `timeout` seconds.
 
     `proofs`: the folder of compiled proofs that the goal imports, if it imports any. Raises
-    `CoqMissing` without coqc (Debian: coq libcoq-coquelicot libcoq-interval).
+    `CoqMissing` without coqc (Debian: coq libcoq-coquelicot libcoq-interval), and `CoqSilent` where
+    coqc takes longer.
 
     Args:
         goal: text of a Coq file.
@@ -105,7 +110,7 @@ def prove(goal: str, *, proofs: Path | None = None, timeout: float = _TIMEOUT) -
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return CoqVerdict(False, f"no answer within {timeout:g} s")
+            raise CoqSilent(f"coqc has not answered within {timeout:g} seconds.") from None
     return CoqVerdict(done.returncode == 0, (done.stdout + done.stderr).strip())
 
 

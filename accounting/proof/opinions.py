@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..check.checker import Verdict
-from .coq_goal import CoqMissing, NoCoqGoal, compiled_proofs, coq_goal, prove
+from .coq_goal import CoqMissing, CoqSilent, NoCoqGoal, compiled_proofs, coq_goal, prove
 from .coq_theorem import BeyondTheorem, coq_theorem
 from .extracted import ExtractedMissing, agrees, run_extracted
+
+_PATIENCE = 1800
+"""Seconds for a theorem: a loss distribution takes a minute or two of processor time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +51,8 @@ def opinion_of_extracted(path: Path, verdict: Verdict) -> Opinion:
 def opinion_of_coq(path: Path) -> Opinion:
     """Write a certificate's file as a Coq file beside it, run it, and return what came of it.
 
-    For Gaussian runs it ends in the theorem that the run is private, for others in the
-    certificate's last inequality; where there is none, nothing is written.
+    For runs that the checker in Coq covers it ends in the theorem that the run is private, for
+    others in the certificate's last inequality; where there is none, nothing is written.
 
     The `.v` file stays, so that whoever has Coq can check it elsewhere.
 
@@ -70,8 +73,8 @@ def opinion_of_coq(path: Path) -> Opinion:
     if not runs:
         return Opinion(f"{written} needs the proofs of a checkout (make -C proofs)")
     try:
-        verdict = prove(text, proofs=proofs)
-    except CoqMissing as missing:
+        verdict = prove(text, proofs=proofs, timeout=_PATIENCE)
+    except (CoqMissing, CoqSilent) as missing:
         return Opinion(f"{written} {missing}")
     if verdict.proved:
         return Opinion(f"{goal}: proved by coqc: {what}")

@@ -1,0 +1,268 @@
+(** The checker with other products and quotients: [fast_check] is [check], function by function,
+    with [fast_mul] and [fast_div] (MachineIntegers.v) in place of [Z.mul] and [Z.div]. Coq derives
+    each from the function that it equals; one that is not named here is as slow as it was. *)
+
+From Coq Require Import List ZArith QArith Derive.
+From Dpledger Require Import MachineIntegers Enclosure Kronecker LossLists FixedPoint FixedGaussian
+  LossEnclosures LossComposition SampledLoss PureLoss LaplaceLoss Certificate Checker.
+
+Create HintDb fast.
+#[local] Hint Rewrite <- fast_mul_exact fast_div_exact : fast.
+
+(** What is derived: [f], with all that was derived before in place of what it equals. *)
+Ltac quicken f :=
+  match goal with |- ?g = _ => unfold f; autorewrite with fast; subst g; reflexivity end.
+
+(** ** Fixed point *)
+
+Derive fast_below SuchThat (fast_below = FixedPoint.below) As fast_below_exact.
+Proof. quicken FixedPoint.below. Qed.
+#[local] Hint Rewrite <- fast_below_exact : fast.
+
+Derive fast_above SuchThat (fast_above = FixedPoint.above) As fast_above_exact.
+Proof. quicken FixedPoint.above. Qed.
+#[local] Hint Rewrite <- fast_above_exact : fast.
+
+Derive fast_round_up SuchThat (fast_round_up = round_up) As fast_round_up_exact.
+Proof. quicken round_up. Qed.
+#[local] Hint Rewrite <- fast_round_up_exact : fast.
+
+Derive fast_rise SuchThat (fast_rise = rise) As fast_rise_exact.
+Proof. quicken rise. Qed.
+#[local] Hint Rewrite <- fast_rise_exact : fast.
+
+Derive fast_fall SuchThat (fast_fall = fall) As fast_fall_exact.
+Proof. quicken fall. Qed.
+#[local] Hint Rewrite <- fast_fall_exact : fast.
+
+Derive fast_squared_above SuchThat (fast_squared_above = squared_above) As fast_squared_above_exact.
+Proof. quicken squared_above. Qed.
+#[local] Hint Rewrite <- fast_squared_above_exact : fast.
+
+Derive fast_squared_below SuchThat (fast_squared_below = squared_below) As fast_squared_below_exact.
+Proof. quicken squared_below. Qed.
+#[local] Hint Rewrite <- fast_squared_below_exact : fast.
+
+Derive fast_exp_of_positive SuchThat (fast_exp_of_positive = exp_of_positive)
+  As fast_exp_of_positive_exact.
+Proof. quicken exp_of_positive. Qed.
+#[local] Hint Rewrite <- fast_exp_of_positive_exact : fast.
+
+Derive fast_exp_bounds SuchThat (fast_exp_bounds = exp_bounds) As fast_exp_bounds_exact.
+Proof. quicken exp_bounds. Qed.
+#[local] Hint Rewrite <- fast_exp_bounds_exact : fast.
+
+Derive fast_closer SuchThat (fast_closer = closer) As fast_closer_exact.
+Proof. quicken closer. Qed.
+#[local] Hint Rewrite <- fast_closer_exact : fast.
+
+Derive fast_ln_guess SuchThat (fast_ln_guess = ln_guess) As fast_ln_guess_exact.
+Proof. quicken ln_guess. Qed.
+#[local] Hint Rewrite <- fast_ln_guess_exact : fast.
+
+Derive fast_ln_below SuchThat (fast_ln_below = ln_below) As fast_ln_below_exact.
+Proof. quicken ln_below. Qed.
+#[local] Hint Rewrite <- fast_ln_below_exact : fast.
+
+(** ** The loss of a step *)
+
+Derive fast_odd_above SuchThat (fast_odd_above = odd_above) As fast_odd_above_exact.
+Proof. quicken odd_above. Qed.
+#[local] Hint Rewrite <- fast_odd_above_exact : fast.
+
+Derive fast_delta_above SuchThat (fast_delta_above = delta_above) As fast_delta_above_exact.
+Proof. quicken delta_above. Qed.
+#[local] Hint Rewrite <- fast_delta_above_exact : fast.
+
+Derive fast_delta_anywhere SuchThat (fast_delta_anywhere = delta_anywhere)
+  As fast_delta_anywhere_exact.
+Proof. quicken delta_anywhere. Qed.
+#[local] Hint Rewrite <- fast_delta_anywhere_exact : fast.
+
+Derive fast_removal_above SuchThat (fast_removal_above = removal_above) As fast_removal_above_exact.
+Proof. quicken removal_above. Qed.
+#[local] Hint Rewrite <- fast_removal_above_exact : fast.
+
+Derive fast_descend SuchThat (fast_descend = descend) As fast_descend_exact.
+Proof. quicken descend. Qed.
+#[local] Hint Rewrite <- fast_descend_exact : fast.
+
+Derive fast_decay SuchThat (fast_decay = decay) As fast_decay_exact.
+Proof. quicken decay. Qed.
+#[local] Hint Rewrite <- fast_decay_exact : fast.
+
+Derive fast_checked SuchThat (fast_checked = checked) As fast_checked_exact.
+Proof. quicken checked. Qed.
+#[local] Hint Rewrite <- fast_checked_exact : fast.
+
+Derive fast_proposed SuchThat (fast_proposed = proposed) As fast_proposed_exact.
+Proof. quicken proposed. Qed.
+#[local] Hint Rewrite <- fast_proposed_exact : fast.
+
+Derive fast_loss_from SuchThat (fast_loss_from = loss_from) As fast_loss_from_exact.
+Proof. quicken loss_from. Qed.
+#[local] Hint Rewrite <- fast_loss_from_exact : fast.
+
+Derive fast_half_above SuchThat (fast_half_above = half_above) As fast_half_above_exact.
+Proof. quicken half_above. Qed.
+#[local] Hint Rewrite <- fast_half_above_exact : fast.
+
+Derive fast_exp_of_rational SuchThat (fast_exp_of_rational = exp_of_rational)
+  As fast_exp_of_rational_exact.
+Proof. quicken exp_of_rational. Qed.
+#[local] Hint Rewrite <- fast_exp_of_rational_exact : fast.
+
+Derive fast_heights SuchThat (fast_heights = heights) As fast_heights_exact.
+Proof. quicken heights. Qed.
+#[local] Hint Rewrite <- fast_heights_exact : fast.
+
+Derive fast_walk SuchThat (fast_walk = walk) As fast_walk_exact.
+Proof. quicken walk. Qed.
+#[local] Hint Rewrite <- fast_walk_exact : fast.
+
+Derive fast_step_losses SuchThat (fast_step_losses = step_losses) As fast_step_losses_exact.
+Proof. quicken step_losses. Qed.
+#[local] Hint Rewrite <- fast_step_losses_exact : fast.
+
+Derive fast_batch_losses SuchThat (fast_batch_losses = batch_losses) As fast_batch_losses_exact.
+Proof. quicken batch_losses. Qed.
+#[local] Hint Rewrite <- fast_batch_losses_exact : fast.
+
+Derive fast_odds_height SuchThat (fast_odds_height = odds_height) As fast_odds_height_exact.
+Proof. quicken odds_height. Qed.
+#[local] Hint Rewrite <- fast_odds_height_exact : fast.
+
+Derive fast_odds_heights SuchThat (fast_odds_heights = odds_heights) As fast_odds_heights_exact.
+Proof. quicken odds_heights. Qed.
+#[local] Hint Rewrite <- fast_odds_heights_exact : fast.
+
+Derive fast_odds_loss SuchThat (fast_odds_loss = odds_loss) As fast_odds_loss_exact.
+Proof. quicken odds_loss. Qed.
+#[local] Hint Rewrite <- fast_odds_loss_exact : fast.
+
+Derive fast_root_above SuchThat (fast_root_above = root_above) As fast_root_above_exact.
+Proof. quicken root_above. Qed.
+#[local] Hint Rewrite <- fast_root_above_exact : fast.
+
+Derive fast_places_from SuchThat (fast_places_from = places_from) As fast_places_from_exact.
+Proof. quicken places_from. Qed.
+#[local] Hint Rewrite <- fast_places_from_exact : fast.
+
+Derive fast_laplace_places SuchThat (fast_laplace_places = laplace_places)
+  As fast_laplace_places_exact.
+Proof. quicken laplace_places. Qed.
+#[local] Hint Rewrite <- fast_laplace_places_exact : fast.
+
+Derive fast_laplace_heights SuchThat (fast_laplace_heights = laplace_heights)
+  As fast_laplace_heights_exact.
+Proof. quicken laplace_heights. Qed.
+#[local] Hint Rewrite <- fast_laplace_heights_exact : fast.
+
+Derive fast_laplace_loss SuchThat (fast_laplace_loss = laplace_loss) As fast_laplace_loss_exact.
+Proof. quicken laplace_loss. Qed.
+#[local] Hint Rewrite <- fast_laplace_loss_exact : fast.
+
+(** ** Composition *)
+
+Derive fast_value SuchThat (fast_value = Kronecker.value) As fast_value_exact.
+Proof. quicken Kronecker.value. Qed.
+#[local] Hint Rewrite <- fast_value_exact : fast.
+
+Derive fast_packed SuchThat (fast_packed = packed) As fast_packed_exact.
+Proof. quicken packed. Qed.
+#[local] Hint Rewrite <- fast_packed_exact : fast.
+
+Derive fast_kronecker SuchThat (fast_kronecker = kronecker) As fast_kronecker_exact.
+Proof. quicken kronecker. Qed.
+#[local] Hint Rewrite <- fast_kronecker_exact : fast.
+
+Derive fast_product SuchThat (fast_product = LossLists.product) As fast_product_exact.
+Proof. quicken LossLists.product. Qed.
+#[local] Hint Rewrite <- fast_product_exact : fast.
+
+Derive fast_shared SuchThat (fast_shared = shared) As fast_shared_exact.
+Proof. quicken shared. Qed.
+#[local] Hint Rewrite <- fast_shared_exact : fast.
+
+Derive fast_doubled SuchThat (fast_doubled = doubled) As fast_doubled_exact.
+Proof. quicken doubled. Qed.
+#[local] Hint Rewrite <- fast_doubled_exact : fast.
+
+Derive fast_times SuchThat (fast_times = LossComposition.times) As fast_times_exact.
+Proof. quicken LossComposition.times. Qed.
+#[local] Hint Rewrite <- fast_times_exact : fast.
+
+Derive fast_squares SuchThat (fast_squares = squares) As fast_squares_exact.
+Proof. quicken squares. Qed.
+#[local] Hint Rewrite <- fast_squares_exact : fast.
+
+Derive fast_in_pairs SuchThat (fast_in_pairs = in_pairs) As fast_in_pairs_exact.
+Proof. quicken in_pairs. Qed.
+#[local] Hint Rewrite <- fast_in_pairs_exact : fast.
+
+Derive fast_level SuchThat (fast_level = level) As fast_level_exact.
+Proof. quicken level. Qed.
+#[local] Hint Rewrite <- fast_level_exact : fast.
+
+Derive fast_doubled_often SuchThat (fast_doubled_often = doubled_often) As fast_doubled_often_exact.
+Proof. quicken doubled_often. Qed.
+#[local] Hint Rewrite <- fast_doubled_often_exact : fast.
+
+Derive fast_composed SuchThat (fast_composed = LossComposition.composed) As fast_composed_exact.
+Proof. quicken LossComposition.composed. Qed.
+#[local] Hint Rewrite <- fast_composed_exact : fast.
+
+Derive fast_discounted SuchThat (fast_discounted = discounted) As fast_discounted_exact.
+Proof. quicken discounted. Qed.
+#[local] Hint Rewrite <- fast_discounted_exact : fast.
+
+Derive fast_loss_delta_at_most SuchThat (fast_loss_delta_at_most = loss_delta_at_most)
+  As fast_loss_delta_at_most_exact.
+Proof. quicken loss_delta_at_most. Qed.
+#[local] Hint Rewrite <- fast_loss_delta_at_most_exact : fast.
+
+(** ** The checker *)
+
+Derive fast_scheme_losses SuchThat (fast_scheme_losses = scheme_losses) As fast_scheme_losses_exact.
+Proof. quicken scheme_losses. Qed.
+#[local] Hint Rewrite <- fast_scheme_losses_exact : fast.
+
+Derive fast_losses_of SuchThat (fast_losses_of = losses_of) As fast_losses_of_exact.
+Proof. quicken losses_of. Qed.
+#[local] Hint Rewrite <- fast_losses_of_exact : fast.
+
+Derive fast_losses_at SuchThat (fast_losses_at = losses_at) As fast_losses_at_exact.
+Proof. quicken losses_at. Qed.
+#[local] Hint Rewrite <- fast_losses_at_exact : fast.
+
+Derive fast_each_loss SuchThat (fast_each_loss = each_loss) As fast_each_loss_exact.
+Proof. quicken each_loss. Qed.
+#[local] Hint Rewrite <- fast_each_loss_exact : fast.
+
+Derive fast_composition_at_most SuchThat (fast_composition_at_most = composition_at_most)
+  As fast_composition_at_most_exact.
+Proof. quicken composition_at_most. Qed.
+#[local] Hint Rewrite <- fast_composition_at_most_exact : fast.
+
+Derive fast_privacy_loss SuchThat (fast_privacy_loss = privacy_loss) As fast_privacy_loss_exact.
+Proof. quicken privacy_loss. Qed.
+#[local] Hint Rewrite <- fast_privacy_loss_exact : fast.
+
+Derive fast_of_parts SuchThat (fast_of_parts = of_parts) As fast_of_parts_exact.
+Proof. quicken of_parts. Qed.
+#[local] Hint Rewrite <- fast_of_parts_exact : fast.
+
+Derive fast_follows SuchThat (fast_follows = follows) As fast_follows_exact.
+Proof. quicken follows. Qed.
+#[local] Hint Rewrite <- fast_follows_exact : fast.
+
+Derive fast_all_nodes SuchThat (fast_all_nodes = all_nodes) As fast_all_nodes_exact.
+Proof. quicken all_nodes. Qed.
+#[local] Hint Rewrite <- fast_all_nodes_exact : fast.
+
+Derive fast_judged SuchThat (fast_judged = judged) As fast_judged_exact.
+Proof. quicken judged. Qed.
+#[local] Hint Rewrite <- fast_judged_exact : fast.
+
+Derive fast_check SuchThat (fast_check = check) As fast_check_exact.
+Proof. quicken check. Qed.

@@ -108,19 +108,17 @@ class Powers:
     def near_one(cls, n: int, first: arb, x: Complexes, error: Floats) -> "Powers":
         """Return the powers of 1 + x, where M(1 + c) is within `first` and x errs by `error`."""
         logs = log1p_complex(x)
+        # where x is near -1, what a vanishing |b| is raised by is part of the error of x
+        fall = np.maximum(logs.real, -_VANISHED)
         error = error + _LOG_UNITS * np.abs(x)
         # log(|b| + e), whose digits are lost nowhere
-        near = logs.real > -_FAR
-        with np.errstate(over="ignore", divide="ignore"):
-            beside = logs.real + np.log1p(error * np.exp(-np.where(near, logs.real, 0.0)))
-            apart = np.log(np.exp(logs.real) + error)
-        tops = np.where(near, beside, apart)
+        tops = fall + np.log1p(error * np.exp(-fall))
         off = error * np.exp(-tops)
-        return cls(n * first.log(), n * logs.real, n * logs.imag, n * tops, n * off)
+        return cls(n * first.log(), n * fall, n * logs.imag, n * tops, n * off)
 
 
-_FAR = 32.0
-"""The fall of log |M| from which b may be as small as its error."""
+_VANISHED = 40.0
+"""The fall of log |M| that ends there: e^-40 is far below what x errs by near -1."""
 
 
 @lru_cache(maxsize=16)

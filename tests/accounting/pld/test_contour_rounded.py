@@ -75,6 +75,9 @@ def test_a_moment_that_vanishes_is_as_large_as_its_error() -> None:
     powers = Powers.near_one(3, arb(1), np.array([-1.0 + 0j]), np.array([1e-3]))
     assert np.exp(powers.highest[0]) == pytest.approx(1e-9)
     assert powers.off[0] == pytest.approx(3.0)
+    exact = Powers.near_one(3, arb(1), np.array([-1.0 + 0j]), np.zeros(1))
+    assert 0 < np.exp(exact.highest[0]) < 1e-39
+    assert isfinite(exact.modulus[0])
 
 
 def test_terms_that_are_no_numbers_have_an_infinite_bound() -> None:

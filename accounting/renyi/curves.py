@@ -67,9 +67,9 @@ class Selection:
     shape: Number = 1
 
     def __post_init__(self) -> None:
-        require_positive("mean", self.mean)
-        if self.mean < 1:
+        if isinstance(self.mean, bool) or not 1 <= self.mean < inf:
             raise InvalidParameter("mean", self.mean, "in [1, inf): the expected number of runs")
+        require_positive("mean", self.mean)
         require_nonnegative("shape", self.shape)
 
     @cached_property

@@ -258,7 +258,7 @@ def test_equal_mechanisms_coalesce_whatever_their_context_and_derivation() -> No
     assert Event(STEP, CONTEXT) != Event(STEP, Context(("a", "b"), 4, "primal", Audience.SERVER))
 
 
-@pytest.mark.parametrize("number", [1, 1.0, np.float64(1.0), Fraction(1), np.int64(1)], ids=repr)
+@pytest.mark.parametrize("number", [1, 1.0, np.float64(1.0), Fraction(1)], ids=repr)
 def test_equal_numbers_of_any_type_have_equal_bytes(number: Any) -> None:
     event = Event(GaussianStep(L2, number), CONTEXT)
     assert type(event.mechanism.noise_std) is float

@@ -9,7 +9,7 @@ From Dpledger Require
   Gaussian Pure LaplaceProfile PureRenyi DiscreteLaplace GaussianWeights DiscreteGaussian
   GaussianDelta
   GaussianConvolution Descent GaussianComposition PoissonSampling BatchSampling Events GaussianSeries Enclosure
-  Losses Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
+  Losses GaussianLosses Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
   PureLoss LaplaceLoss Checker MachineIntegers FastChecker Operations Derivations Claims Soundness
   Example FilterExample EndToEnd.
 
@@ -203,9 +203,13 @@ Print Assumptions enclosure_theorems.
 
 Definition losses_theorems := (
   @Losses.loss_step,
-  @Losses.loss_filter,
+  @Losses.steps_filter,
   @Losses.dots_suffice,
   @Losses.loss_dp,
+  @GaussianLosses.followed_at_most,
+  @GaussianLosses.loss_then_gaussian,
+  @GaussianLosses.gaussian_then_rest,
+  @GaussianLosses.loss_filter,
   @Kronecker.kronecker_exact,
   @LossLists.row_multiply,
   @LossLists.product_sound,

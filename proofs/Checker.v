@@ -466,10 +466,7 @@ Definition share_of (m : mechanism) : Q :=
   | _ => 1
   end.
 
-(** How a Gaussian step draws its records, and which share of them. *)
-Definition scheme_of (m : mechanism) : scheme :=
-  match m with SampledStep drawn _ _ _ _ => drawn | _ => Poisson 1 end.
-
+(** Which share of the records a sample holds. *)
 Definition share_drawn (s : scheme) : Q :=
   match s with Poisson rate => rate | FixedBatch size records => Zpos size # records end.
 
@@ -485,13 +482,14 @@ Definition scheme_losses (s : scheme) (w bits : Z) (ratio step : Q) (dense tail 
       end
   end.
 
-(** The losses of one step, in both orders; a pure step's is symmetric. *)
+(** The losses of one step, in both orders; a pure step's is symmetric. Gaussian steps on all records
+    have none of their own: of these, mu^2 adds up. *)
 Definition losses_of (m : mechanism) (w bits : Z) (step : Q) (dense tail : Z) :
   option (whole_loss * whole_loss) :=
   match m with
-  | GaussianStep _ squared _ std | SampledStep _ _ squared _ std =>
+  | SampledStep drawn _ squared _ std =>
       if positive_number squared
-      then scheme_losses (scheme_of m) w bits (squared / (std * std)) step dense tail
+      then scheme_losses drawn w bits (squared / (std * std)) step dense tail
       else None
   | LaplaceStep _ squared _ scale =>
       match laplace_loss w bits (squared / (scale * scale)) step dense with
@@ -566,30 +564,74 @@ Fixpoint each_loss (counts : exposure) :
 
 End Steps.
 
+(** mu^2 of a Gaussian step on all records, rounded up, in units of 2^-p. *)
+Definition mu_squared_above (p : Z) (i : positive) : option Z :=
+  match PositiveMap.find i table with
+  | Some m =>
+      match gaussian_ratio m with
+      | Some ratio => Some (round_up (Qnum ratio * 2 ^ p) (Zpos (Qden ratio)))
+      | None => None
+      end
+  | None => None
+  end.
+
+(** The mu^2 of all of these, and the other steps. *)
+Fixpoint summed (p : Z) (counts : exposure) : Z * exposure :=
+  match counts with
+  | [] => (0%Z, [])
+  | (i, n) :: rest =>
+      let (sum, others) := summed p rest in
+      match mu_squared_above p i with
+      | Some one => ((Zpos n * one + sum)%Z, others)
+      | None => (sum, (i, n) :: others)
+      end
+  end.
+
+(** The last level at which one of them enters. *)
+Definition normal_level (steps : list part) : nat :=
+  fold_right (fun s last =>
+    match mu_squared_above 0 (fst (fst s)) with Some _ => Nat.max (snd s) last | None => last end)
+    O steps.
+
+(** The losses of one Gaussian step with that mu^2. *)
+Definition normal_losses (w bits sum : Z) (step : Q) (dense tail : Z) :
+  option (list (whole_loss * whole_loss)) :=
+  if (sum <=? 0)%Z then Some []
+  else
+    match step_losses w bits (Qmake sum (Z.to_pos (2 ^ (w + bits)))) 1 step dense tail with
+    | Some l => Some [l]
+    | None => None
+    end.
+
 (** delta at [epsilon] of all steps is at most [delta], in either order. *)
 Definition composition_at_most (steps : list part) (step : Q) (doublings : list nat)
   (dense digits : positive) (cut : Z) (delta epsilon : Q) : bool :=
   let w := mass_bits digits in
   let bits := working_bits w step in
   let cut' := (cut * 2 ^ w / 10 ^ Zpos digits)%Z in
-  let counts := canonical (map fst steps) in
-  let number := fold_right (fun mn n => Zpos (snd mn) + n)%Z 0%Z counts in
+  let (sum, counts) := summed (w + bits) (canonical (map fst steps)) in
+  let number :=
+    fold_right (fun mn n => Zpos (snd mn) + n)%Z (if (0 <? sum)%Z then 1 else 0)%Z counts in
   let tail := Z.max 1 (cut' / (8 * number))%Z in
   let lattice i := step_at step doublings (level_of steps i) in
+  let last := normal_level steps in
   let entry_of side (found : positive * positive * (whole_loss * whole_loss)) :=
     let '(i, n, losses) := found in Entry (level_of steps i) (lattice i) (side losses) n in
+  let normal_entry side losses := Entry last (step_at step doublings last) (side losses) 1 in
   let fuel := (Pos.to_nat (Pos.size (Z.to_pos number)) + length doublings
                + fold_right (fun s => Nat.max (snd s)) O steps + 2)%nat in
-  match each_loss w bits (Zpos dense) tail lattice counts with
-  | Some found =>
+  match normal_losses w bits sum (step_at step doublings last) (Zpos dense) tail,
+        each_loss w bits (Zpos dense) tail lattice counts with
+  | Some normal, Some found =>
       let small side :=
-        match LossComposition.composed w fuel cut' step doublings 0 (map (entry_of side) found) []
+        match LossComposition.composed w fuel cut' step doublings 0
+                (map (normal_entry side) normal ++ map (entry_of side) found) []
         with
         | Some (step', l) => loss_delta_at_most w bits step' l epsilon delta
         | None => false
         end in
       small fst && small snd
-  | None => false
+  | _, _ => false
   end.
 
 End Losses.

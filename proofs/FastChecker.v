@@ -239,6 +239,19 @@ Derive fast_each_loss SuchThat (fast_each_loss = each_loss) As fast_each_loss_ex
 Proof. quicken each_loss. Qed.
 #[local] Hint Rewrite <- fast_each_loss_exact : fast.
 
+Derive fast_mu_squared_above SuchThat (fast_mu_squared_above = mu_squared_above)
+  As fast_mu_squared_above_exact.
+Proof. quicken mu_squared_above. Qed.
+#[local] Hint Rewrite <- fast_mu_squared_above_exact : fast.
+
+Derive fast_summed SuchThat (fast_summed = summed) As fast_summed_exact.
+Proof. quicken summed. Qed.
+#[local] Hint Rewrite <- fast_summed_exact : fast.
+
+Derive fast_normal_losses SuchThat (fast_normal_losses = normal_losses) As fast_normal_losses_exact.
+Proof. quicken normal_losses. Qed.
+#[local] Hint Rewrite <- fast_normal_losses_exact : fast.
+
 Derive fast_composition_at_most SuchThat (fast_composition_at_most = composition_at_most)
   As fast_composition_at_most_exact.
 Proof. quicken composition_at_most. Qed.

@@ -343,7 +343,6 @@ Fixpoint taken (h : list A) : list I :=
   | _ :: before => match step before with Some i => [i] | None => [] end ++ taken before
   end.
 
-Variable K : I -> loss.
 Hypothesis idle : forall h,
   step h = None -> forall y, In y (outcomes h) -> law h y = law' h y.
 
@@ -358,9 +357,6 @@ Proof.
 Qed.
 
 Variable steps : list I.
-Hypothesis steps_ok : forall i, In i steps -> proper (K i) /\ covers (K i).
-Hypothesis dominated : forall h i, step h = Some i -> In i steps ->
-  below_profile (outcomes h) (law h) (law' h) (profile (K i)).
 
 (** What is left of the steps after a history. *)
 Fixpoint left_over (h : list A) : list I :=
@@ -410,12 +406,24 @@ Proof.
     apply Permutation_app_head, Permutation_sym, without_permutation, Ii.
 Qed.
 
-Theorem loss_filter :
-  below_profile (transcripts outcomes T) (run law) (run law') (profile (all_of K steps)).
+(** A bound on what is left of the steps, in any order, that covers one more step in front. *)
+Variable bound : list I -> R -> R -> R.
+Hypothesis bound_covers : forall l a b, incl l steps -> 0 <= a -> 0 <= b ->
+  plus_part (a - b) <= bound l a b.
+Hypothesis bound_scal : forall l c a b, 0 <= c -> 0 <= a -> 0 <= b ->
+  bound l (c * a) (c * b) = c * bound l a b.
+Hypothesis bound_permuted : forall l l' a b, Permutation l l' -> incl l steps -> 0 <= a -> 0 <= b ->
+  bound l a b <= bound l' a b.
+Hypothesis bound_step : forall h i l a b, step h = Some i -> incl (i :: l) steps ->
+  0 <= a -> 0 <= b ->
+  total (outcomes h) (fun y => bound l (a * law h y) (b * law' h y)) <= bound (i :: l) a b.
+
+Theorem steps_filter :
+  below_profile (transcripts outcomes T) (run law) (run law') (bound steps).
 Proof.
   apply (adaptive_bound outcomes law law' (fun h => proj1 (laws h)) laws'
-           (fun h => profile (all_of K (left_over h)))).
-  - intros h a b Ih Ha Hb; apply covers_all_of; try assumption; intros i Ii; apply steps_ok.
+           (fun h => bound (left_over h))).
+  - intros h a b Ih Ha Hb; apply bound_covers; try assumption; intros i Ii.
     apply Permutation_in with (1 := left_over_taken T h (le_n T) Ih), in_or_app; auto.
   - intros t h a b Ht Ih Ha Hb; pose proof (left_over_taken t h ltac:(lia) Ih) as P.
     destruct (laws h) as [Np Sp]; simpl; destruct (step h) as [i|] eqn:E.
@@ -430,19 +438,16 @@ Proof.
         apply Permutation_app_inv_l with (taken h).
         apply Permutation_trans with (2 := Permutation_sym P), Permutation_trans with (2 := Q).
         apply Permutation_sym, Permutation_middle. }
-      assert (In' : forall j, In j (left_over h) -> In j steps).
-      { intros j Ij; apply Permutation_in with (1 := P), in_or_app; auto. }
+      assert (In' : incl (i :: without i (left_over h)) steps).
+      { intros j Ij; apply Permutation_in with (1 := P), in_or_app; right.
+        apply Permutation_in with (2 := Ij), Permutation_sym, without_permutation, Ii. }
       pose proof (without_permutation i _ Ii) as W.
-      rewrite (all_of_permutation K _ _ W a b Ha Hb); simpl.
-      destruct (steps_ok i (In' i Ii)) as [Pi Ci].
-      apply loss_step; auto.
-      * apply covers_mass, Ci.
-      * apply all_of_proper; intros j Ij; apply steps_ok, In'.
-        apply Permutation_in with (1 := Permutation_sym W); right; exact Ij.
-    + rewrite (total_ext _ _ (fun y => law h y * profile (all_of K (left_over h)) a b)).
+      eapply Rle_trans; [apply (bound_step h i); assumption|].
+      apply bound_permuted; try assumption; apply Permutation_sym, W.
+    + rewrite (total_ext _ _ (fun y => law h y * bound (left_over h) a b)).
       * rewrite total_scal_r, Sp; lra.
       * intros y Iy; rewrite <- (idle h E y Iy).
-        rewrite (Rmult_comm a), (Rmult_comm b); apply profile_scal, Np, Iy.
+        rewrite (Rmult_comm a), (Rmult_comm b); apply bound_scal; try assumption; apply Np, Iy.
 Qed.
 
 End Filter.
@@ -546,8 +551,8 @@ End Dots.
 
 (** ** delta *)
 
-Theorem loss_dp {A} (l : list A) p q L eps delta event :
-  below_profile l p q (profile L) -> profile L 1 (exp eps) <= delta ->
+Theorem loss_dp {A} (l : list A) p q (F : R -> R -> R) eps delta event :
+  below_profile l p q F -> F 1 (exp eps) <= delta ->
   prob l p event <= exp eps * prob l q event + delta.
 Proof.
   intros H Hd; pose proof (hockey_stick_event l p q (exp eps) event) as E.

@@ -5,7 +5,7 @@ From Coq Require Import Reals List Bool Lia Lra Psatz QArith Qreals Qround PArit
 From Coquelicot Require Import Coquelicot.
 From Dpledger Require Import Sums Conversion Finite Gaussian Pure LaplaceProfile PureRenyi DiscreteLaplace
   DiscreteGaussian GaussianDelta Sensitivity Descent
-  Domination GaussianComposition PoissonSampling BatchSampling Events Enclosure Losses LossLists LossEnclosures
+  Domination GaussianComposition PoissonSampling BatchSampling Events Enclosure Losses GaussianLosses LossLists LossEnclosures
   LossComposition FixedPoint SampledLoss PureLoss LaplaceLoss Certificate Checker Operations Derivations
   Claims.
 Import ListNotations.
@@ -899,8 +899,8 @@ Definition oriented (with_first : bool) (a b : list X) : Prop :=
 (** How far apart a step whose loss is known brings two laws. *)
 Definition apart (with_first : bool) (i : positive) {A} (l : list A) (p q : A -> R) : Prop :=
   match mechanism_at c i with
-  | Some (GaussianStep _ squared _ std as m) | Some (SampledStep _ _ squared _ std as m) =>
-      below_profile l p q (profile_in_order with_first (scheme_of m)
+  | Some (SampledStep drawn _ squared _ std) =>
+      below_profile l p q (profile_in_order with_first drawn
         (gaussian_profile (sqrt (Q2R squared) / Q2R std)))
   | Some (LaplaceStep _ _ _ _) => below_profile l p q (laplace_profile (exp (- cost i / 2)))
   | Some (DiscreteLaplaceStep _ _ _ _ as m) | Some (ResponseStep _ _ as m) =>
@@ -918,35 +918,29 @@ Proof.
     destruct (Rle_dec 0 _); try contradiction; reflexivity.
 Qed.
 
-Lemma root_cost i moved squared d std :
-  mechanism_at c i = Some (GaussianStep moved squared d std) ->
-  sqrt (cost i) = sqrt (Q2R squared) / Q2R std.
-Proof.
-  intros F; destruct (gaussian_found _ _ _ _ _ (or_introl F)) as (_ & Hs & s & D & E).
-  assert (0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
-  unfold cost; rewrite F, sqrt_div by nra; rewrite sqrt_square by lra; reflexivity.
-Qed.
+(** mu^2 of a Gaussian step on all records, of which no loss is asked. *)
+Definition plain (i : positive) : Prop :=
+  exists moved squared d std, mechanism_at c i = Some (GaussianStep moved squared d std).
 
-(** A Gaussian step, on all records or on a sample. *)
-Definition normal_step (m : mechanism) (squared std : Q) : Prop :=
-  (exists moved d, m = GaussianStep moved squared d std) \/
-  (exists drawn moved d, m = SampledStep drawn moved squared d std).
-
-Lemma normal_step_found i m squared std :
-  mechanism_at c i = Some m -> normal_step m squared std ->
-  0 < Q2R (share_drawn (scheme_of m)) <= 1 /\ 0 < Q2R std.
-Proof.
-  intros F [(moved & d & ->)|(drawn & moved & d & ->)]; cbn [scheme_of share_drawn].
-  - destruct (gaussian_found _ _ _ _ _ (or_introl F)) as (_ & Hs & _); rewrite Q2R_number.
-    split; lra.
-  - destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hr & Hs & _); split; assumption.
-Qed.
+Definition mu_squared (i : positive) : R :=
+  match mechanism_at c i with Some (GaussianStep _ _ _ _) => cost i | _ => 0 end.
 
 (** A loss that bounds a step, in one of the orders. *)
 Definition bounds_step (with_first : bool) (i : positive) (L : loss) : Prop :=
-  proper L /\ covers L /\
-  forall (l : list message) p q, distribution l p -> distribution l q ->
-  apart with_first i l p q -> below_profile l p q (profile L).
+  proper L /\ covers L /\ (plain i -> L = nothing) /\
+  (~ plain i -> forall (l : list message) p q, distribution l p -> distribution l q ->
+   apart with_first i l p q -> below_profile l p q (profile L)).
+
+Lemma mu_squared_nonneg i : 0 <= mu_squared i.
+Proof.
+  pose proof (cost_nonneg i); unfold mu_squared; destruct (mechanism_at c i) as [[]|]; lra.
+Qed.
+
+Lemma lossy_costs_nothing i : ~ plain i -> mu_squared i = 0.
+Proof.
+  intros N; unfold mu_squared; destruct (mechanism_at c i) as [[moved squared d std| | | | | |]|] eqn:F;
+    try reflexivity; exfalso; apply N; exists moved, squared, d, std; exact F.
+Qed.
 
 Lemma one_at_most_exp i : 1 <= exp (cost i).
 Proof. rewrite <- exp_0; apply exp_le, cost_nonneg. Qed.
@@ -1010,20 +1004,34 @@ Qed.
 Lemma round_loss with_first h j x y L :
   reads r h j = true -> differ_at adj j x y -> oriented with_first (x j) (y j) ->
   bounds_step with_first (mechanism_of h) L ->
-  below_profile (next_messages r h) (next_law r x h) (next_law r y h) (profile L).
+  (mu_squared (mechanism_of h) = 0 /\
+   below_profile (next_messages r h) (next_law r x h) (next_law r y h) (profile L)) \/
+  (L = nothing /\
+   below_profile (next_messages r h) (next_law r x h) (next_law r y h)
+     (gaussian_profile (sqrt (mu_squared (mechanism_of h))))).
 Proof.
-  intros R Dxy O (_ & _ & Bound); apply Bound; [apply laws|apply laws|]; unfold apart.
+  intros R Dxy O (_ & _ & None' & Bound).
+  assert (Lossy : ~ plain (mechanism_of h) ->
+            apart with_first (mechanism_of h) (next_messages r h) (next_law r x h) (next_law r y h) ->
+            (mu_squared (mechanism_of h) = 0 /\
+             below_profile (next_messages r h) (next_law r x h) (next_law r y h) (profile L)) \/
+            (L = nothing /\
+             below_profile (next_messages r h) (next_law r x h) (next_law r y h)
+               (gaussian_profile (sqrt (mu_squared (mechanism_of h)))))).
+  { intros Np A; left; split; [apply lossy_costs_nothing, Np|apply Bound; auto using laws]. }
   destruct (round h) as [(s & std0 & Round)|
     [((moved & squared & d & std & F) & _)|((m & F & In & Not) & _ & _ & Pure)]].
-  2:{ rewrite F; exact I. }
-  2:{ pose proof (differ_at_sym j x y Dxy) as Dyx.
+  2:{ apply Lossy; [|unfold apart; rewrite F; exact I].
+      intros (? & ? & ? & ? & P); rewrite F in P; discriminate P. }
+  2:{ apply Lossy; [intros (? & ? & ? & ? & P); rewrite F in P; injection P as ->; discriminate Not|].
+      pose proof (differ_at_sym j x y Dxy) as Dyx.
       assert (Odds : below_profile (next_messages r h) (next_law r x h) (next_law r y h)
                      (shared_profile (exp (cost (mechanism_of h))) (Q2R 1))).
       { intros a b Ha Hb; unfold shared_profile; rewrite Q2R_number.
         apply Rle_trans with (odds_profile (exp (cost (mechanism_of h))) a b); [|lra].
         apply odds_dominate; [apply laws|apply laws| |exact Ha|exact Hb].
         intros m' I; split; [apply (Pure j R x y Dxy m' I)|apply (Pure j R y x Dyx m' I)]. }
-      rewrite F; destruct m as [| | | | |truth answers|]; try discriminate In;
+      unfold apart; rewrite F; destruct m as [| | | | |truth answers|]; try discriminate In;
         try discriminate Not; try exact Odds;
         destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|G]]; rewrite F in G;
         try (destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); discriminate G).
@@ -1035,12 +1043,13 @@ Proof.
   pose proof (fun data => noisy_laws h s std0 data Round) as Laws.
   assert (Kept := Round); destruct Round as (_ & Hs & Ps & Kind & Sens & _).
   destruct Kind as [Plain|S].
-  { assert (Step := Plain); destruct Step as ((moved & squared & d & std & F) & _).
-    rewrite F; intros a b Ha Hb; cbn [scheme_of]; rewrite in_order_of_all by assumption.
-    rewrite <- (root_cost _ _ _ _ _ F); apply (round_gdp h s std0 j x y Kept Plain R Dxy a b Ha Hb). }
+  { assert (Step := Plain); destruct Step as ((moved & squared & d & std & F) & _); right.
+    split; [apply None'; exists moved, squared, d, std; exact F|].
+    unfold mu_squared; rewrite F; apply (round_gdp h s std0 j x y Kept Plain R Dxy). }
   pose proof (drawn_distribution h s std0 S) as Draw.
   destruct S as (drawn & moved & squared & d & std & F & Es & En & As & Hr & Ea & U & In_sample & Absent).
-  rewrite F, Messages, !Law; cbn [scheme_of]; apply numbers_below.
+  apply Lossy; [intros (? & ? & ? & ? & P); rewrite F in P; discriminate P|].
+  unfold apart; rewrite F, Messages, !Law; apply numbers_below.
   assert (Drawn : In j (sampled_parties r h)) by apply In_sample, R.
   assert (Neighbours : forall u v, differ_at adj j u v ->
             below_profile (vector_outcomes (dimension r h) (cuts r h))
@@ -1117,15 +1126,15 @@ Theorem run_loss with_first j x y v extra (K : positive -> loss) :
   Permutation (allowed c j ++ extra) (unrolled v) ->
   (forall i, In i (unrolled v) -> bounds_step with_first i (K i)) ->
   below_profile (all_transcripts r) (run_law r x) (run_law r y)
-    (profile (all_of K (unrolled v))).
+    (together K mu_squared (unrolled v)).
 Proof.
   intros Dxy O P B.
   apply (loss_filter Pos.eq_dec (next_messages r) (next_law r x) (next_law r y)
-           (fun h => laws x h) (fun h => proj1 (laws y h))
-           (fun h => if reads r h j then Some (mechanism_of h) else None) K).
+           (fun h => laws x h) (fun h => laws y h)
+           (fun h => if reads r h j then Some (mechanism_of h) else None)) with (K := K).
   - intros h E; destruct (reads r h j) eqn:R; [discriminate|].
     intros m I; apply unread with j; assumption.
-  - intros i I; destruct (B i I) as (P1 & P2 & _); auto.
+  - intros i I; destruct (B i I) as (P1 & P2 & _); auto using mu_squared_nonneg.
   - intros h i E I; destruct (reads r h j) eqn:R; [injection E as <-|discriminate].
     apply (round_loss with_first h j); auto.
   - intros h Ih; destruct (steps_are_allowed null c r run_satisfies j h Ih) as [rest Q].
@@ -1151,7 +1160,7 @@ Definition valid (j : judgement) : Prop :=
       r' = r0 /\ g = 1%positive /\
       forall with_first, exists K,
       (forall i, In i (unrolled e) -> bounds_step with_first i (K i)) /\
-      profile (all_of K (unrolled e)) 1 (exp (Q2R eps)) <= Q2R delta
+      together K mu_squared (unrolled e) 1 (exp (Q2R eps)) <= Q2R delta
   | Part e (Claim r' g (Rdp order a)) =>
       r' = r0 /\ g = 1%positive /\ 1 < Q2R order /\ Q2R order * weight rho e <= Q2R a
   | Whole s => said null (all_transcripts r) (run_law r) s
@@ -1426,17 +1435,19 @@ Proof.
 Qed.
 
 (** A larger eps, a smaller delta. *)
-Lemma profile_weight L b b' : proper L -> b <= b' -> profile L 1 b' <= profile L 1 b.
+Lemma together_larger with_first K e eps eps' :
+  (forall i, In i (unrolled e) -> bounds_step with_first i (K i)) -> eps <= eps' ->
+  together K mu_squared (unrolled e) 1 (exp eps') <= together K mu_squared (unrolled e) 1 (exp eps).
 Proof.
-  intros [_ Nn] H; unfold profile; apply Rplus_le_compat_l, total_le; intros xm I.
-  apply Rmult_le_compat_l; [apply Nn, I|]; apply plus_part_le.
-  pose proof (exp_pos (- fst xm)); nra.
+  intros B H; apply followed_decreasing;
+    [|apply sqrt_pos|lra|left; apply exp_pos|apply exp_le, H].
+  apply all_of_proper; intros i I; apply (B i I).
 Qed.
 
 Lemma whole_approx_dp delta a :
   (forall v, In v (views (events c)) -> forall with_first, exists K,
      (forall i, In i (unrolled v) -> bounds_step with_first i (K i)) /\
-     profile (all_of K (unrolled v)) 1 (exp (Q2R a)) <= Q2R delta) ->
+     together K mu_squared (unrolled v) 1 (exp (Q2R a)) <= Q2R delta) ->
   valid (Whole (Claim r0 1 (ApproxDp delta a))).
 Proof.
   intros H; split; [exact I|]; intros x y A event; cbn [claim_notion] in *.
@@ -1458,7 +1469,7 @@ Lemma dearest_losses premises delta a covered most :
   dearest premises (ApproxDp delta a) = Some (covered, most) ->
   forall e, In e covered -> forall with_first, exists K,
   (forall i, In i (unrolled e) -> bounds_step with_first i (K i)) /\
-  profile (all_of K (unrolled e)) 1 (exp (Q2R most)) <= Q2R delta.
+  together K mu_squared (unrolled e) 1 (exp (Q2R most)) <= Q2R delta.
 Proof.
   revert covered most; induction premises as [|[e1 s1|s1|b1 s1] premises IH];
     intros covered most V H; simpl in H; try discriminate.
@@ -1470,14 +1481,13 @@ Proof.
     assert (Up : forall e b d, b <= Q2R (maximum (cost_of_notion (claim_notion s1)) most') ->
               (forall with_first, exists K,
                  (forall i, In i (unrolled e) -> bounds_step with_first i (K i)) /\
-                 profile (all_of K (unrolled e)) 1 (exp b) <= d) ->
+                 together K mu_squared (unrolled e) 1 (exp b) <= d) ->
               forall with_first, exists K,
                 (forall i, In i (unrolled e) -> bounds_step with_first i (K i)) /\
-                profile (all_of K (unrolled e)) 1
+                together K mu_squared (unrolled e) 1
                   (exp (Q2R (maximum (cost_of_notion (claim_notion s1)) most'))) <= d).
     { intros e b d Hb H o; destruct (H o) as (K & B & D); exists K; split; [exact B|].
-      eapply Rle_trans; [|exact D]; apply profile_weight; [|apply exp_le, Hb].
-      apply all_of_proper; intros i I; apply (B i I). }
+      eapply Rle_trans; [apply (together_larger o K e b _ B Hb)|exact D]. }
     intros e [<-|Ie].
     + specialize (V _ (or_introl eq_refl)).
       destruct s1 as [r' g [b|b|b|o b|o b]]; simpl in E; try discriminate.
@@ -1521,8 +1531,7 @@ Proof.
   destruct s as [r' g [b|b|b|o b|o b]]; simpl in *; try contradiction; try (intuition lra).
   destruct V as (Er & Eg & V); split; [exact Er|split; [exact Eg|]].
   intros with_first; destruct (V with_first) as (K & B & D); exists K; split; [exact B|].
-  eapply Rle_trans; [|exact D]; apply profile_weight; [|apply exp_le, Le].
-  apply all_of_proper; intros i I; apply (B i I).
+  eapply Rle_trans; [apply (together_larger with_first K e _ _ B Le)|exact D].
 Qed.
 
 Lemma concat_one (m : positive) k : concat (repeat [m] k) = repeat m k.
@@ -1604,18 +1613,19 @@ Proof.
               (shared_profile (exp (cost i)) (Q2R (share_of m)))).
   { intros m _ S a b Ha Hb; rewrite excess_diag by exact One.
     apply shared_profile_diag; try assumption; apply one_at_most_exp. }
-  assert (Normal : forall m squared std, mechanism_at c i = Some m -> normal_step m squared std ->
+  assert (Normal : forall drawn moved squared d std,
+            mechanism_at c i = Some (SampledStep drawn moved squared d std) ->
             below_profile [tt] (fun _ => 1) (fun _ => 1)
-              (profile_in_order with_first (scheme_of m)
+              (profile_in_order with_first drawn
                  (gaussian_profile (sqrt (Q2R squared) / Q2R std)))).
-  { intros m squared std F N a b Ha Hb; rewrite excess_diag by exact One.
-    destruct (normal_step_found i m squared std F N) as [Hr Hs].
+  { intros drawn moved squared d std F a b Ha Hb; rewrite excess_diag by exact One.
+    destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hr & Hs & _).
     assert (Hm : 0 <= sqrt (Q2R squared) / Q2R std)
       by (apply Rmult_le_pos; [apply sqrt_pos|left; apply Rinv_0_lt_compat, Hs]).
     assert (P : forall u v, 0 <= u -> 0 <= v ->
               plus_part (u - v) <= gaussian_profile (sqrt (Q2R squared) / Q2R std) u v)
       by (intros; apply profile_ge; assumption).
-    unfold profile_in_order; destruct (scheme_of m) as [rate|size records];
+    unfold profile_in_order; destruct drawn as [rate|size records];
       [|apply replaced_diag; try assumption; lra].
     cbn [share_drawn] in Hr; set (q := Q2R rate) in *.
     destruct with_first; [unfold removal_profile|unfold addition_profile].
@@ -1627,10 +1637,9 @@ Proof.
       + assert (0 <= b * (1 - q) <= b) by nra; rewrite plus_part_0; lra. }
   unfold apart;
     destruct (mechanism_at c i)
-      as [[moved squared d std|rate moved squared d std|moved squared d b'| | |truth answers|]|] eqn:F;
+      as [[|drawn moved squared d std|moved squared d b'| | |truth answers|]|] eqn:F;
     try exact I.
-  - apply Normal; [reflexivity|left; eauto].
-  - apply Normal; [reflexivity|right; eauto].
+  - apply (Normal drawn moved squared d std); reflexivity.
   - intros a b Ha Hb; rewrite excess_diag by exact One.
     apply laplace_profile_ge; try assumption; left; apply exp_pos.
   - apply Odds; [reflexivity|cbn [share_of]; rewrite Q2R_number; lra].
@@ -1665,14 +1674,14 @@ Proof.
       injection E' as <- <-; unfold k; destruct with_first;
         apply (odds_loss_sound w bits e (share_of m) step o p q (exp (cost i)) l1 Hw Hb Hstep O Le Dp
                  (proj1 Dq) W). }
-    assert (Normal : forall squared std, normal_step m squared std ->
-              below_profile o p q (profile_in_order with_first (scheme_of m)
+    assert (Normal : forall drawn moved squared d std, m = SampledStep drawn moved squared d std ->
+              below_profile o p q (profile_in_order with_first drawn
                 (gaussian_profile (sqrt (Q2R squared) / Q2R std))) ->
               (if positive_number squared
-               then scheme_losses (scheme_of m) w bits (squared / (std * std)) step dense tail
+               then scheme_losses drawn w bits (squared / (std * std)) step dense tail
                else None) = Some (l, l') ->
               sound_list k /\ below_profile o p q (profile (stands_for (Q2R step) (unit_of w) k))).
-    { intros squared std N W E'; destruct (normal_step_found i m squared std F N) as [Hr Hs].
+    { intros drawn moved squared d std -> W E'; destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hr & Hs & _).
       destruct (positive_number squared) eqn:Gq; [|discriminate]; apply positive_number_R in Gq.
       assert (Em : Q2R (squared / (std * std)) = Q2R squared / (Q2R std * Q2R std))
         by (rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra); reflexivity).
@@ -1681,7 +1690,7 @@ Proof.
       assert (Eroot : sqrt (Q2R (squared / (std * std))) = sqrt (Q2R squared) / Q2R std).
       { rewrite Em, sqrt_div by nra; rewrite sqrt_square by lra; reflexivity. }
       unfold scheme_losses in E'; unfold profile_in_order in W.
-      destruct (scheme_of m) as [rate|size records].
+      destruct drawn as [rate|size records].
       - pose proof (step_losses_sound w bits _ _ step Hw Hb Hstep Hm Hr _ _ _ _ E' A o p q Dp
                       (proj1 Dq)) as [S1 S2].
         rewrite Eroot in S1, S2; unfold k; destruct with_first; [apply S1, W|apply S2, W].
@@ -1689,10 +1698,9 @@ Proof.
         injection E' as <- <-; rewrite <- Eroot in W; unfold k; destruct with_first;
           apply (batch_losses_sound w bits _ _ step Hw Hb Hstep Hm Hr _ _ _ Eb A o p q Dp
                    (proj1 Dq) W). }
-    destruct m as [moved squared d std|rate moved squared d std|moved squared d scale| | | |];
+    destruct m as [|drawn moved squared d std|moved squared d scale| | | |];
       cbn [losses_of ratio_above] in E; try discriminate E; try (intros W; exact (Odds W E)).
-    - intros W; apply (Normal squared std); [left; eauto|exact W|exact E].
-    - intros W; apply (Normal squared std); [right; eauto|exact W|exact E].
+    - intros W; apply (Normal drawn moved squared d std eq_refl W E).
     - destruct (laplace_found _ _ _ _ _ (or_introl F)) as (_ & B & _ & s & D & Es).
       assert (Sq : 0 <= Q2R squared) by (rewrite <- Es; exact (derived_nonneg r0 d s D)).
       assert (Em : Q2R (squared / (scale * scale)) = Q2R squared / (Q2R scale * Q2R scale))
@@ -1707,10 +1715,129 @@ Proof.
                  (proj1 Dq) W). }
   assert (One : distribution [tt] (fun _ : unit => 1)) by (split; [intros u _; lra|simpl; ring]).
   destruct (Bound unit [tt] _ _ One One (apart_diag with_first i)) as [Sk Diag].
-  split; [exact Sk|split; [apply stands_proper; assumption|split]].
+  split; [exact Sk|split; [apply stands_proper; assumption|split; [|split]]].
   - intros a b Ha Hb'; specialize (Diag a b Ha Hb'); rewrite excess_diag in Diag by exact One.
     exact Diag.
-  - intros o p q Dp Dq A; apply (Bound message o p q Dp Dq A).
+  - intros (? & ? & ? & ? & P); rewrite F in P; injection P as ->; discriminate E.
+  - intros _ o p q Dp Dq A; apply (Bound message o p q Dp Dq A).
+Qed.
+
+(** ** Gaussian steps on all records: mu^2 adds up *)
+
+Lemma mu_squared_above_sound p i z :
+  (0 <= p)%Z -> mu_squared_above table p i = Some z ->
+  plain i /\ steps_of c i = [i] /\ mu_squared i <= IZR z / unit_of p.
+Proof.
+  intros Hp; unfold mu_squared_above; fold (mechanism_at c i).
+  destruct (mechanism_at c i) as [[moved squared d std| | | | | |]|] eqn:F; try discriminate.
+  cbn [gaussian_ratio]; intros H; injection H as <-.
+  split; [exists moved, squared, d, std; exact F|split; [apply (alone i _ F); discriminate|]].
+  destruct (gaussian_leaf i _ _ F (or_introl eq_refl)) as (_ & E & _).
+  unfold mu_squared; rewrite F, E; apply rational_ceiling, Hp.
+Qed.
+
+Lemma not_summed_lossy p i : mu_squared_above table p i = None -> ~ plain i.
+Proof.
+  intros H (moved & squared & d & std & F); revert H; unfold mu_squared_above.
+  fold (mechanism_at c i); rewrite F; discriminate.
+Qed.
+
+Lemma lossy_total e : (forall i, In i (unrolled e) -> ~ plain i) -> total (unrolled e) mu_squared = 0.
+Proof. intros N; apply total_zero; intros i I; apply lossy_costs_nothing, N, I. Qed.
+
+Lemma summed_sound p counts sum others (K : positive -> loss) :
+  (0 <= p)%Z -> summed table p counts = (sum, others) ->
+  (forall mn, In mn others -> steps_of c (fst mn) = [fst mn]) -> (forall i, plain i -> K i = nothing) ->
+  total (unrolled counts) mu_squared <= IZR sum / unit_of p /\
+  alike (all_of K (unrolled counts)) (all_of K (unrolled others)) /\
+  (forall i, In i (unrolled counts) -> plain i \/ In i (unrolled others)).
+Proof.
+  intros Hp E One Nothing; pose proof (unit_pos p Hp) as P; revert sum others E One.
+  induction counts as [|[i n] counts IH]; intros sum others; cbn [summed].
+  - intros E; injection E as <- <-; intros _; split; [simpl; unfold Rdiv; lra|].
+    split; [apply alike_refl|intros i []].
+  - destruct (summed table p counts) as [rest found]; destruct (mu_squared_above table p i) as [z|] eqn:M;
+      intros E One; apply pair_equal_spec in E as [<- <-]; rewrite (unrolled_cons _ counts), total_app.
+    + destruct (IH _ _ eq_refl One) as (Le & Same & All).
+      destruct (mu_squared_above_sound p i z Hp M) as (Pl & Alone & Low).
+      rewrite (unrolled_alone i n Alone), total_repeat, INR_positive; split; [|split].
+      * rewrite plus_IZR, mult_IZR; pose proof (Pos_real n) as Pn.
+        apply (Rmult_le_compat_l (IZR (Zpos n))) in Low; [|lra]; unfold Rdiv in *; lra.
+      * apply alike_trans with (2 := Same), alike_trans with (1 := all_of_app _ _ _).
+        apply alike_trans with (1 := alike_comm _ _), alike_trans with (2 := alike_nothing _).
+        apply alike_both_r; induction (Pos.to_nat n) as [|k IHk]; [apply alike_refl|].
+        cbn [repeat all_of]; rewrite (Nothing i Pl).
+        apply alike_trans with (1 := alike_comm _ _), alike_trans with (1 := alike_nothing _), IHk.
+      * intros j J; apply in_app_or in J as [J|J]; [left|apply All, J].
+        apply repeat_spec in J as ->; exact Pl.
+    + destruct (IH _ _ eq_refl (fun mn I => One mn (or_intror I))) as (Le & Same & All).
+      apply not_summed_lossy in M; specialize (One (i, n) (or_introl eq_refl)); cbn [fst] in One.
+      rewrite (unrolled_cons _ found), (unrolled_alone i n One), total_repeat,
+        (lossy_costs_nothing i M), Rmult_0_r, Rplus_0_l.
+      split; [exact Le|split].
+      * apply alike_trans with (1 := all_of_app _ _ _), alike_trans with (2 := alike_sym _ _ (all_of_app _ _ _)).
+        apply alike_both_r, Same.
+      * intros j J; apply in_app_or in J as [J|J]; [|destruct (All j J); auto];
+          right; apply in_or_app; [left; exact J|right; assumption].
+Qed.
+
+Lemma followed_larger K m m' a b :
+  proper K -> 0 <= m <= m' -> 0 <= a -> 0 <= b -> followed K m a b <= followed K m' a b.
+Proof.
+  intros [_ N] Hm Ha Hb; apply Rplus_le_compat_l, total_le; intros xm I.
+  apply Rmult_le_compat_l; [apply N, I|]; apply profile_larger; auto using shrunk_nonneg.
+Qed.
+
+(** On the lattice at last. *)
+Lemma normal_losses_sound w bits sum step dense tail normal (with_first : bool) :
+  (0 <= w)%Z -> (0 <= bits)%Z -> 0 < Q2R step ->
+  normal_losses w bits sum step dense tail = Some normal ->
+  let side (l : whole_loss * whole_loss) := if with_first then fst l else snd l in
+  (forall l, In l normal -> sound_list (side l)) /\
+  forall K v a b, proper K -> 0 <= v <= IZR sum / unit_of (w + bits) -> 0 <= a -> 0 <= b ->
+  followed K (sqrt v) a b
+    <= profile (both (all_of (fun l => stands_for (Q2R step) (unit_of w) (side l)) normal) K) a b.
+Proof.
+  intros Hw Hb Hs; unfold normal_losses; destruct (Z.leb_spec sum 0) as [L|L].
+  - intros E; injection E as <-; split; [intros l []|]; intros K v a b PK Hv Ha Hb'.
+    assert (v = 0) as ->.
+    { apply IZR_le in L; pose proof (unit_pos (w + bits) ltac:(lia)) as P.
+      assert (IZR sum / unit_of (w + bits) <= 0); [|lra].
+      apply Rmult_le_reg_r with (1 := P); unfold Rdiv; rewrite Rmult_assoc, Rinv_l by lra; lra. }
+    rewrite sqrt_0, followed_by_nothing; cbn [all_of]; rewrite profile_both_comm, profile_both_nothing; lra.
+  - destruct (step_losses _ _ _ _ _ _ _) as [[l l']|] eqn:E; [|discriminate]; intros H; injection H as <-.
+    set (k := if with_first then l else l').
+    assert (Em : Q2R (Qmake sum (Z.to_pos (2 ^ (w + bits)))) = IZR sum / unit_of (w + bits)).
+    { unfold Q2R, unit_of; cbn [Qnum Qden]; rewrite Z2Pos.id by (apply Z.pow_pos_nonneg; lia); reflexivity. }
+    pose proof (unit_pos (w + bits) ltac:(lia)) as P; pose proof (unit_pos w Hw) as Pu.
+    set (M := IZR sum / unit_of (w + bits)) in *.
+    assert (HM : 0 < M) by (apply Rdiv_lt_0_compat; [apply IZR_lt, L|exact P]).
+    assert (One : 0 < Q2R 1 <= 1) by (rewrite Q2R_number; lra).
+    assert (Below : forall cuts, ascending m_infty cuts ->
+              sound_list k /\ below_profile (cells m_infty cuts) (rounded (sqrt M) 1) (rounded 0 1)
+                               (profile (stands_for (Q2R step) (unit_of w) k))).
+    { intros cuts Hc; pose proof (rounded_unit_below (sqrt M) cuts (sqrt_pos _) Hc) as B.
+      pose proof (step_losses_sound w bits _ 1 step Hw Hb Hs ltac:(rewrite Em; exact HM) One _ _ _ _ E _
+                    (cells m_infty cuts) (rounded (sqrt M) 1) (rounded 0 1)
+                    (rounded_unit_laws _ cuts Hc) (proj1 (rounded_unit_laws _ cuts Hc))) as [S1 S2].
+      rewrite Em in S1, S2; unfold k; destruct with_first; [apply S1|apply S2];
+        intros a b Ha Hb'; eapply Rle_trans; try (apply B; assumption); right; symmetry.
+      - apply (in_order_of_all true); assumption.
+      - apply (in_order_of_all false); assumption. }
+    destruct (Below [] Logic.I) as [Sk _]; split.
+    { intros l2 [<-|[]]; unfold k in Sk; destruct with_first; exact Sk. }
+    intros K v a b PK Hv Ha Hb'; assert (Pk : proper (stands_for (Q2R step) (unit_of w) k)) by (apply stands_proper; assumption).
+    assert (G : forall a b, 0 <= a -> 0 <= b ->
+              gaussian_profile (sqrt M) a b <= profile (stands_for (Q2R step) (unit_of w) k) a b)
+      by (apply profile_least; [apply sqrt_pos|intros cuts Hc; apply Below, Hc]).
+    apply Rle_trans with (followed K (sqrt M) a b).
+    { apply followed_larger; try assumption; split; [apply sqrt_pos|apply sqrt_le_1_alt, Hv]. }
+    apply Rle_trans with (profile (both K (stands_for (Q2R step) (unit_of w) k)) a b).
+    { apply followed_both; try assumption; apply covers_mass; intros a' b' Ha' Hb''.
+      eapply Rle_trans; [apply profile_ge|apply G]; assumption. }
+    right; rewrite profile_both_comm; cbn [all_of].
+    assert (Ek : (if with_first then fst (l, l') else snd (l, l')) = k) by (destruct with_first; reflexivity).
+    rewrite Ek; apply (alike_both _ _ _ _ (alike_sym _ _ (alike_nothing _)) (alike_refl K) a b Ha Hb').
 Qed.
 
 Lemma each_loss_found w bits dense tail lattice counts found :
@@ -1745,24 +1872,28 @@ Proof.
   apply steps_in_unrolled in St.
   unfold composition_at_most in G; cbv zeta in G.
   set (w := mass_bits digits) in *; set (bits := working_bits w step) in *.
-  set (fuel := (_ + _ + _ + 2)%nat) in *; set (counts := canonical (map fst steps)) in *.
-  set (lattice := fun i => step_at step doublings (level_of steps i)) in *.
-  destruct (each_loss table w bits (Zpos dense) _ lattice counts) as [found|] eqn:E; [|discriminate].
-  destruct (each_loss_found _ _ _ _ _ _ _ E) as [Counts Found].
-  set (tail := Z.max 1 _) in *.
   assert (Hw : (0 <= w)%Z).
   { unfold w, mass_bits; pose proof (Z.log2_nonneg (10 ^ Zpos digits)); lia. }
   assert (Hb : (0 <= bits)%Z) by (unfold bits, working_bits; lia).
   assert (Pu : 0 < unit_of w) by (apply unit_pos, Hw).
+  destruct (summed table (w + bits) (canonical (map fst steps))) as [sum counts] eqn:Su.
+  set (fuel := (_ + _ + _ + 2)%nat) in *.
+  set (lattice := fun i => step_at step doublings (level_of steps i)) in *.
+  set (tail := Z.max 1 _) in *; set (last := step_at step doublings (normal_level table steps)) in *.
+  destruct (normal_losses w bits sum last (Zpos dense) tail) as [normal|] eqn:N; [|discriminate].
+  destruct (each_loss table w bits (Zpos dense) tail lattice counts) as [found|] eqn:E; [|discriminate].
+  destruct (each_loss_found _ _ _ _ _ _ _ E) as [Counts Found].
   apply andb_true_iff in G; intros with_first.
   set (side := fun l : whole_loss * whole_loss => if with_first then fst l else snd l).
   set (entry_of := fun found : positive * positive * (whole_loss * whole_loss) =>
     let '(i, n, losses) := found in Entry (level_of steps i) (lattice i) (side losses) n).
+  set (normal_entry := fun l => Entry (normal_level table steps) last (side l) 1).
+  set (entries := map normal_entry normal ++ map entry_of found).
   assert (D : match LossComposition.composed w fuel (cut * 2 ^ w / 10 ^ Zpos digits)%Z step
-                      doublings 0 (map entry_of found) [] with
+                      doublings 0 entries [] with
               | Some (step', k') => loss_delta_at_most w bits step' k' eps delta
               | None => false
-              end = true) by (unfold entry_of, side; destruct with_first; apply G).
+              end = true) by (unfold entries, entry_of, normal_entry, side; destruct with_first; apply G).
   clear G; set (K := fun i =>
     match losses_at table w bits (Zpos dense) tail lattice i with
     | Some l => stands_for (Q2R (lattice i)) (unit_of w) (side l)
@@ -1779,7 +1910,27 @@ Proof.
       as [Sk Bk].
     split; [|unfold side; destruct with_first; auto].
     apply (alone i m F); intros inner n' ->; discriminate L. }
-  assert (All : alike (all_of K (unrolled counts)) (all_waiting w (map entry_of found))).
+  assert (Listed : forall mn, In mn counts -> exists l, In (fst mn, snd mn, l) found).
+  { intros mn I; rewrite <- Counts in I; apply in_map_iff in I as ([[i n] l] & <- & I); exists l; exact I. }
+  (* those that are summed have none *)
+  assert (Plain : forall i, plain i -> K i = nothing).
+  { intros i (moved & squared & d & std & F); unfold K, losses_at; fold (mechanism_at c i); rewrite F.
+    reflexivity. }
+  assert (Alone : forall mn, In mn counts -> steps_of c (fst mn) = [fst mn]).
+  { intros mn I; destruct (Listed mn I) as [l J]; apply (Sound _ _ _ J). }
+  destruct (summed_sound (w + bits) _ _ _ K ltac:(lia) Su Alone Plain) as (Spent & Same & All).
+  pose proof (unrolled_canonical (map fst parts)) as P.
+  rewrite St in P; rewrite <- (unrolled_canonical (map fst steps)) in P.
+  set (listed := unrolled (canonical (map fst steps))) in *.
+  assert (Bounds : forall i, In i listed -> bounds_step with_first i (K i)).
+  { intros i I; destruct (All i I) as [Pl|J].
+    - rewrite (Plain i Pl); split; [apply nothing_proper|split; [|split; [reflexivity|tauto]]].
+      intros a b _ _; rewrite profile_nothing; apply Rle_refl.
+    - apply in_flat_map in J as (mn & J & J'); destruct (Listed mn J) as [l L].
+      destruct (Sound _ _ _ L) as (One & _ & B & _).
+      rewrite One, concat_one in J'; apply repeat_spec in J' as ->; exact B. }
+  assert (Proper : proper (all_of K listed)) by (apply all_of_proper; intros i I; apply (Bounds i I)).
+  assert (Waiting : alike (all_of K (unrolled counts)) (all_waiting w (map entry_of found))).
   { rewrite <- Counts; clear - Sound; induction found as [|[[i n] l] found IH];
       [apply alike_refl|].
     destruct (Sound i n l (or_introl eq_refl)) as (One & _ & _ & Same).
@@ -1789,25 +1940,39 @@ Proof.
       clear - Same; induction (Pos.to_nat n) as [|k IHk]; [apply alike_refl|].
       cbn [repeat all_of]; rewrite Same; apply alike_both_r, IHk.
     - apply IH; intros i' n' l' I; apply (Sound i' n' l'); right; exact I. }
-  pose proof (unrolled_canonical (map fst parts)) as P.
-  rewrite St in P; rewrite <- (unrolled_canonical (map fst steps)) in P; fold counts in P.
-  exists K; split.
-  - intros i I; apply (Permutation_in _ P) in I; rewrite <- Counts in I.
-    apply in_flat_map in I as ([i' n] & I & J); apply in_map_iff in I as ([[i2 n2] l] & E2 & I).
-    cbn [fst] in E2; injection E2 as -> ->; destruct (Sound i' n l I) as (One & _ & B & _).
-    cbn [fst snd] in J; rewrite One, concat_one in J; apply repeat_spec in J as ->; exact B.
-  - destruct (LossComposition.composed w fuel _ step doublings 0 _ []) as [[step' k']|] eqn:C;
-      [|discriminate].
-    assert (Se : sound_entries (map entry_of found)).
-    { intros e I; apply in_map_iff in I as ([[i n] l] & <- & I); apply (Sound i n l I). }
-    destruct (composed_sound w Hw _ _ _ _ _ _ [] _ _ Gs (fun l I => match I with end) Se C)
-      as (Hs' & Sk' & Le).
-    apply Rle_trans with (profile (stands_for (Q2R step') (unit_of w) k') 1 (exp (Q2R eps))).
-    + assert (One : 0 <= 1) by lra; pose proof (Rlt_le _ _ (exp_pos (Q2R eps))) as Pe.
-      rewrite (all_of_permutation K _ _ P 1 _ One Pe), (All 1 _ One Pe).
-      rewrite <- (profile_both_nothing (all_waiting w (map entry_of found))), profile_both_comm.
-      apply Le; assumption.
-    + exact (loss_delta_sound w bits step' k' eps Hw Hb Hs' Sk' delta D).
+  assert (Normal : alike (all_of (fun l => stands_for (Q2R last) (unit_of w) (side l)) normal)
+                     (all_waiting w (map normal_entry normal))).
+  { clear; induction normal as [|l normal IH]; [apply alike_refl|]; cbn [all_of map].
+    apply alike_both; [|exact IH]; apply alike_sym, alike_nothing. }
+  destruct (normal_losses_sound w bits sum last (Zpos dense) tail normal with_first Hw Hb
+              (step_at_pos _ _ _ Gs) N) as [Sn Bn]; fold side in Sn.
+  exists K; split; [intros i I; apply Bounds, (Permutation_in _ P), I|].
+  destruct (LossComposition.composed w fuel _ step doublings 0 _ []) as [[step' k']|] eqn:C;
+    [|discriminate].
+  assert (Se : sound_entries entries).
+  { intros e I; apply in_app_or in I as [I|I]; apply in_map_iff in I as (l & <- & I); [apply Sn, I|].
+    destruct l as [[i n] l]; apply (Sound i n l I). }
+  destruct (composed_sound w Hw _ _ _ _ _ _ [] _ _ Gs (fun l I => match I with end) Se C)
+    as (Hs' & Sk' & Le).
+  assert (One : 0 <= 1) by lra; pose proof (Rlt_le _ _ (exp_pos (Q2R eps))) as Pe.
+  assert (Spent0 : 0 <= total listed mu_squared)
+    by (apply total_nonneg; intros; apply mu_squared_nonneg).
+  apply Rle_trans with (profile (stands_for (Q2R step') (unit_of w) k') 1 (exp (Q2R eps)));
+    [|exact (loss_delta_sound w bits step' k' eps Hw Hb Hs' Sk' delta D)].
+  eapply Rle_trans; [|apply Le; assumption]; rewrite profile_both_comm; cbn [expanded all_of].
+  rewrite profile_both_nothing; unfold together.
+  rewrite (total_permutation _ _ _ P).
+  eapply Rle_trans; [apply (followed_at_most _ (all_of K listed)); try assumption; try apply sqrt_pos|].
+  - apply all_of_proper; intros i I; apply (Bounds i), (Permutation_in _ P), I.
+  - apply alike_at_most, all_of_permutation, P.
+  - eapply Rle_trans; [apply (Bn (all_of K listed)); try assumption; split; assumption|].
+    right; unfold entries.
+    assert (Entered : alike (both (all_of (fun l => stands_for (Q2R last) (unit_of w) (side l)) normal)
+                               (all_of K listed))
+                        (all_waiting w (map normal_entry normal ++ map entry_of found))).
+    { apply alike_trans with (2 := alike_sym _ _ (all_of_app _ _ _)), alike_both; [exact Normal|].
+      apply alike_trans with (1 := Same), Waiting. }
+    apply Entered; assumption.
 Qed.
 
 Strategy transparent [step_losses batch_losses laplace_loss odds_loss LossComposition.composed loss_delta_at_most].

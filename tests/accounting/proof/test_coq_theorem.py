@@ -93,6 +93,10 @@ UNLIKE = {
     "two rates": (Repeated(sampled(1 / 64, 1.0), 100), Repeated(sampled(1 / 128, 1.5), 50)),
     "a noise of its own each": tuple(sampled(1 / 64, 1 + k / 8) for k in range(12)),
     "samples beside all records": (Repeated(sampled(1 / 64, 1.0), 100), MEAN),
+    "samples beside many of all records": (
+        *(GaussianStep(sum_of_bounded(1, Adjacency.ADD_REMOVE_ONE), 20 - k / 4) for k in range(40)),
+        Repeated(sampled(1 / 64, 1.0), 100),
+    ),
     "samples beside counts": (Repeated(sampled(1 / 64, 1.0), 100), COUNT),
     "all records beside counts": (MEAN, COUNT),
     "once more alone": (Repeated(sampled(1 / 64, 1.0), 100), sampled(1 / 64, 1.0)),

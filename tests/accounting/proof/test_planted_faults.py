@@ -19,7 +19,7 @@ pytestmark = [
     ),
 ]
 SOURCES = (
-    *("Kronecker", "LossLists", "FixedPoint", "FixedGaussian"),
+    *("GaussianLosses", "Kronecker", "LossLists", "FixedPoint", "FixedGaussian"),
     *("Enclosure", "LossEnclosures", "LossComposition", "SampledLoss", "PureLoss", "LaplaceLoss"),
     *("Certificate", "Checker", "Operations", "Derivations", "Claims", "Soundness"),
     *("Example", "FilterExample"),
@@ -161,8 +161,23 @@ RULES = {
     "losses that occur once": ("Checker", "(side losses) n in", "(side losses) 1 in"),
     "losses of less than all records": (
         "Checker",
-        "SampledStep drawn _ _ _ _ => drawn | _ => Poisson 1 end",
-        "SampledStep drawn _ _ _ _ => drawn | _ => Poisson (1 # 2) end",
+        "(Z.to_pos (2 ^ (w + bits)))) 1 step",
+        "(Z.to_pos (2 ^ (w + bits)))) (1 # 2) step",
+    ),
+    "Gaussian steps beside losses counted once": (
+        "Checker",
+        "((Zpos n * one + sum)%Z, others)",
+        "((one + sum)%Z, others)",
+    ),
+    "Gaussian steps beside losses forgotten": (
+        "Checker",
+        "(map (normal_entry side) normal ++",
+        "(map (normal_entry side) (tl normal) ++",
+    ),
+    "mu squared rounded down": (
+        "Checker",
+        "Some (round_up (Qnum ratio * 2 ^ p) (Zpos (Qden ratio)))",
+        "Some (Qnum ratio * 2 ^ p / Zpos (Qden ratio))%Z",
     ),
     "losses on another lattice": ("LossComposition", "Qeq_bool (on_step e) step'", "true"),
     "what enters later forgotten": (

@@ -306,9 +306,13 @@ def audit_foreign(
     recorded, last = _recorded(program, domain, level=level, seed=seed, runs=runs)
     first = recorded[0]
     again = _run(program, first.table, first.seed, first.sent)
-    if any(one.moved(other) > 0 for one, other in zip(first.asked, again.asked, strict=False)):
+    moved = any(one.moved(other) > 0 for one, other in zip(first.asked, again.asked, strict=False))
+    other = "values to the mechanism" if moved else _structure(first, again)
+    if not (other or np.array_equal(first.result, again.result, equal_nan=True)):
+        other = "results"
+    if other:
         allowed = "a function of records, messages and recorder.seed: the same run gives other "
-        raise InvalidParameter("program", program, f"{allowed}values to the mechanism")
+        raise InvalidParameter("program", program, f"{allowed}{other}")
 
     noted: dict[str, str] = {}
     lemma = _Replayed(

@@ -16,6 +16,7 @@ from math import isfinite
 
 from ..accounting.guarantees import Guarantee
 from ..accounting.numbers.enclosure import shown_in_full, shown_up
+from ..accounting.numbers.grade import Grade
 from ..mechanisms.errors import InvalidParameter
 from ..mechanisms.events import (
     AccumulatedPoisson,
@@ -87,11 +88,14 @@ def registry_entry(said: Deployment, found: Guarantee, events: Sequence[Event]) 
         found: the guarantee of `events`, whose epsilon is rounded up.
         events: what was released.
 
-    Raises `InvalidParameter` for a guarantee that is infinite: nothing was protected.
+    Raises `InvalidParameter` for a guarantee that is infinite, where nothing was protected, and for
+    an estimate, which promises nothing.
     """
     epsilon = found.epsilon.upper_float
     if not isfinite(epsilon):
         raise InvalidParameter("epsilon", epsilon, "finite: an entry is of what is protected")
+    if found.grade is Grade.ESTIMATE:
+        raise InvalidParameter("grade", found.grade.value, "proved, enclosed or fast: a promise")
     relation = "none" if found.adjacency is None else found.adjacency.value
     entry: Mapping[str, object] = {
         "url_slug": "-".join(said.name.lower().split()),
@@ -117,7 +121,7 @@ def registry_entry(said: Deployment, found: Guarantee, events: Sequence[Event]) 
                 "privacy_parameters": {"epsilon": epsilon, "delta": float(found.delta)},
             },
             "deployment_model": {"model_name": said.model_name},
-            "accounting": {"composition": found.method},
+            "accounting": {"composition": f"{found.method} ({found.graded})"},
             "implementation": {
                 "preprocessing_and_hyperparameter_tuning": said.preprocessing,
                 "mechanisms": ", ".join(_mechanisms(events)),
@@ -152,6 +156,8 @@ def model_card_section(said: Deployment, found: Guarantee, events: Sequence[Even
         ("Not protected", said.unprotected_quantities or "not stated"),
         ("Preprocessing and tuning", said.preprocessing or "not stated"),
     ]
+    if found.grade is Grade.ESTIMATE:
+        rows[0] = ("Promise", f"none: an estimate of {rows[0][1]}")
     if found.unprotected or not isfinite(epsilon):
         rows[0] = ("Promise", f"none: {'; '.join(found.unprotected) or 'epsilon is infinite'}")
     lines = ["## Privacy", "", "| | |", "|---|---|"]

@@ -41,9 +41,10 @@ def _opacus(held: Any, where: str, *, adjacency: Adjacency) -> tuple[Mechanism, 
     """Find the accountant's state: a document itself, or what `save_checkpoint` calls it."""
     for document in held if isinstance(held, list) else [held]:
         if isinstance(document, Mapping):
-            for state in (document, document.get(_IN_CHECKPOINT)):
-                if isinstance(state, Mapping) and isinstance(state.get("history"), list):
-                    return mechanisms_of_opacus(state["history"], adjacency=adjacency)
+            # a checkpoint has keys of its user's own beside the state, which may be called alike
+            state = document.get(_IN_CHECKPOINT, document)
+            if isinstance(state, Mapping) and isinstance(state.get("history"), list):
+                return mechanisms_of_opacus(state["history"], adjacency=adjacency)
     raise MalformedImport(f"{where}: must hold a history of an accountant of Opacus.")
 
 

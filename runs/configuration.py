@@ -255,7 +255,8 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
         They are added to those of the certificate, and printed with every promise.
         """
         counted = (
-            f"a party has at least {self.shape.count} complete ones and at most {self.shape.most}"
+            f"a party has at least {self.shape.count} complete ones and at most {self.shape.most}, "
+            "and at least one is held out"
             if self.counts_are_private
             else "how many are complete is public"
         )

@@ -3,6 +3,7 @@
 The base of `PrivateAdmmClassifier` and `PrivateSharingClassifier`.
 """
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -87,7 +88,9 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
             ValueError: for fewer than two classes, and in scikit-learn's words for too many.
             InvalidParameter: for a label outside of `classes`.
         """
-        check_classification_targets(y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of how many different labels there are
+            check_classification_targets(y)
         classes = np.unique(y if self.classes is None else np.asarray(self.classes))
         if len(classes) < 2:
             raise ValueError("Expected at least two classes instead got 1 class.")

@@ -46,6 +46,8 @@ def unchanged_if_refused(
 ) -> Callable[Concatenate[M, P], T]:
     """Return a `fit` after whose refusal the model is as it was: it names no class of the records.
 
+    Nor does NumPy say anything of what a fit computes: one record's overflow would tell of it.
+
     Args:
         fit: a method that trains.
     """
@@ -54,7 +56,8 @@ def unchanged_if_refused(
     def trained(self: M, /, *args: P.args, **kwargs: P.kwargs) -> T:
         before = {name: vars(self)[name] for name in _NOTED if name in vars(self)}
         try:
-            return fit(self, *args, **kwargs)
+            with np.errstate(all="ignore"):
+                return fit(self, *args, **kwargs)
         except BaseException:
             for name in _NOTED:
                 self.__dict__.pop(name, None)

@@ -181,7 +181,8 @@ class PrivateAdmmRegressor(RegressorMixin, PrivateModelOfParties):  # type: igno
             features, row_bound=self.row_bound, clip=self.clip, constant=self.fit_intercept
         )
         start, loss, plain = self._start(), self._loss(), RealLabels(1.0)
-        labels, domain = np.clip((targets - middle) / half, -1.0, 1.0), cast(LabelDomain, plain)
+        labels = np.clip((np.clip(targets, low, high) - middle) / half, -1.0, 1.0)
+        domain = cast(LabelDomain, plain)
         if sample_weight is not None:
             weights = shares(sample_weight, rows, weight_bound=self.weight_bound, clip=self.clip)
             loss, domain = Weighted(loss), WeightedLabels(plain)

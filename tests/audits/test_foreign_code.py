@@ -110,8 +110,14 @@ def test_a_program_that_draws_of_itself_is_refused() -> None:
         own = np.random.default_rng()
         record.normal(own.normal(size=2), lambda value: value, sensitivity=1.0, noise_std=1.0)
 
-    with pytest.raises(InvalidParameter, match=r"recorder\.seed"):
-        _audit(restless)
+    def restless_afterwards(rows: FloatArray, labels: FloatArray, record: Recorder) -> FloatArray:
+        send = np.random.default_rng(record.seed).normal
+        noisy = record.normal(rows[:, 0].mean(), send, sensitivity=2.0, noise_std=1.0)
+        return np.asarray(noisy + np.random.default_rng().normal(size=2))
+
+    for program in (restless, restless_afterwards):
+        with pytest.raises(InvalidParameter, match=r"recorder\.seed"):
+            _audit(program)
 
 
 def test_a_program_that_releases_without_end_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:

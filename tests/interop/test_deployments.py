@@ -1,11 +1,13 @@
 """What is written for others says what is known and what the curator stated, and nothing else."""
 
 import re
+from dataclasses import replace
 from datetime import date
 
 import pytest
 
 from dpledger.accounting import guarantee
+from dpledger.accounting.numbers.grade import Grade
 from dpledger.interop import Deployment, model_card_section, registry_entry
 from dpledger.mechanisms import (
     Adjacency,
@@ -100,3 +102,12 @@ def test_a_unit_of_several_records_is_named():
     text = "a unit of at most 3 records"
     assert text in str(entry["deployment"])
     assert text in model_card_section(Deployment(**STATED), found, EVENTS)
+
+
+def test_an_estimate_promises_nothing():
+    """A run without a plan, stopped when its owner liked what came out."""
+    found = replace(guarantee(EVENTS, delta=1e-5), grade=Grade.ESTIMATE)
+    card = model_card_section(Deployment(**STATED), found, EVENTS)
+    assert "| Promise | none: an estimate of (" in card
+    with pytest.raises(InvalidParameter, match="estimate"):
+        registry_entry(Deployment(**STATED), found, EVENTS)

@@ -409,3 +409,11 @@ def test_what_lists_very_many_steps_is_bounded_by_divergences(
     rho = sum((k / 9999) ** 2 for k in range(1, 31)) / 2
     assert "Rényi" in found["method"]
     assert found["epsilon"].upper_float <= min(pure, rho + 2 * (rho * log(1e5)) ** 0.5) * (1 + 1e-9)
+
+
+def test_a_checkpoints_own_history_is_not_taken_for_the_accountants() -> None:
+    """Losses and accuracies of three epochs, which could be noise, rates and steps."""
+    own = {"history": [(2.3, 0.1, 1), (1.9, 0.3, 2)], "privacy_accountant_state_dict": STATE}
+    for content in (text(own), zipped(pickle.dumps(own))):
+        both = read_bytes("opacus", content, "both", adjacency=ADD)
+        assert both == read_bytes("opacus", text(STATE), "both", adjacency=ADD)

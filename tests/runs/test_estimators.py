@@ -837,3 +837,12 @@ def test_a_refused_fit_leaves_the_model_as_it_was() -> None:
     with pytest.raises(BudgetExceeded):
         fresh.fit(X, other)
     assert not [name for name in vars(fresh) if name.endswith("_")]
+
+
+def test_no_warning_counts_different_labels() -> None:
+    """scikit-learn warns of classes that are more than half of the records."""
+    labels = np.arange(60) % 31
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", RepeatableNoise)
+        admm(classes=range(40), rounds=2).fit(X[:60], labels)

@@ -7,6 +7,7 @@
 5. scikit-learn's conventions hold but for what has no honest default.
 """
 
+import warnings
 from typing import Any
 
 import mpmath
@@ -206,3 +207,13 @@ def test_the_checks_of_scikit_learn_pass() -> None:
         why = "noise is drawn for the public number of records, which weights do not change"
         expected[f"check_sample_weight_equivalence_on_{kind}_data"] = why
     check_estimator(estimator, expected_failed_checks=expected, on_skip=None)
+
+
+def test_no_warning_tells_of_one_records_arithmetic() -> None:
+    """A target that overflows, a cell whose square underflows; NumPy asked to say it, or not."""
+    rows, targets = X[:60].copy(), Y[:60].copy()
+    rows[7, 1], targets[7] = 5e-324, 1e308
+    for rule in ("warn", "raise"):
+        with np.errstate(all=rule), warnings.catch_warnings():  # type: ignore[call-overload]
+            warnings.simplefilter("error", RuntimeWarning)
+            admm(clip=True, rounds=2).fit(rows, targets, sample_weight=np.full(60, 5e-324))

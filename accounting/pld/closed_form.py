@@ -26,6 +26,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, comb, log, log2
+from typing import NamedTuple
 
 from flint import arb, arb_poly
 
@@ -217,18 +218,32 @@ def _sums(first: list[_Knot], second: list[_Knot]) -> list[_Knot]:
     return [_Knot(a.loss + b.loss, a.mass * b.mass, a.rank + b.rank) for a in first for b in second]
 
 
-def _lattice_knots(pair: _Lattice, times: int, digits: int) -> tuple[list[_Knot], arb] | None:
-    """Return the losses of `times` copies but for about e^-digits, and that mass."""
-    lattice = lattice_of(pair, digits)
-    if len(lattice.masses) * times > _LONGEST:
-        return None
-    coefficients = (arb_poly(list(lattice.masses)) ** times).coeffs()
-    # neither a mass nor a mean of masses is negative, whatever a wide ball says
-    masses = [
-        mass if mass >= 0 else arb(0).union(mass.upper().max(arb(0))) for mass in coefficients
-    ]
-    missing = lattice.rest * times
-    negligible = arb(-digits).exp()
+class _Masses(NamedTuple):
+    """Masses of a loss on a lattice, but for what is missing.
+
+    Args:
+        polynomial: coefficient k is the mass of place first + k.
+        first: the lowest place.
+        missing: a bound on the mass of all other places.
+    """
+
+    polynomial: arb_poly
+    first: int
+    missing: arb
+
+    def times(self, other: "_Masses", negligible: arb) -> "_Masses":
+        """Return those of the sum of two losses, of which no more is missing than of both."""
+        product = (self.polynomial * other.polynomial).coeffs()
+        missing = self.missing + other.missing
+        return _trimmed(product, self.first + other.first, missing, negligible)
+
+
+def _trimmed(masses: list[arb], first: int, missing: arb, negligible: arb) -> _Masses:
+    """Return masses without tails of less than `negligible`, which are missing then, too.
+
+    Neither a mass nor a mean of masses is negative, whatever a wide ball says.
+    """
+    masses = [m if m >= 0 else arb(0).union(m.upper().max(arb(0))) for m in masses]
     low, high = 0, len(masses)
     for end in (0, -1):
         lost = arb(0)
@@ -238,12 +253,29 @@ def _lattice_knots(pair: _Lattice, times: int, digits: int) -> tuple[list[_Knot]
             lost += edge
             low, high = (low + 1, high) if end == 0 else (low, high - 1)
         missing += lost
-    first = lattice.first * times
+    return _Masses(arb_poly(masses[low:high]), first + low, missing)
+
+
+def _lattice_knots(pair: _Lattice, times: int, digits: int) -> tuple[list[_Knot], arb] | None:
+    """Return the losses of `times` copies but for about e^-digits of each, and what is missing.
+
+    By repeated squaring, with tails cut at every product: most of a long power is next to nothing.
+    """
+    lattice = lattice_of(pair, digits)
+    if len(lattice.masses) * times > _LONGEST:
+        return None
+    negligible = arb(-digits).exp()
+    power = one = _trimmed(list(lattice.masses), 0, lattice.rest, negligible)
+    for bit in format(times, "b")[1:]:
+        power = power.times(power, negligible)
+        if bit == "1":
+            power = power.times(one, negligible)
+    first = lattice.first * times + 2 * power.first
     return [
-        _Knot(lattice.unit * (first + 2 * k), masses[k], 0)
-        for k in range(low, high)
-        if not masses[k].is_zero()
-    ], missing
+        _Knot(lattice.unit * (first + 2 * k), mass, 0)
+        for k, mass in enumerate(power.polynomial.coeffs())
+        if not mass.is_zero()
+    ], power.missing
 
 
 def _laplace_knots(pair: LaplaceShift, times: int) -> list[_Knot]:

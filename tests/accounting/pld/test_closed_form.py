@@ -129,6 +129,28 @@ def test_atoms_compose_to_sums_over_all_outcomes(
     encloses(found(counts, delta), profile, delta)
 
 
+@pytest.mark.parametrize("delta", [1e-3, 1e-12])
+def test_many_answers_are_binomial_without_the_tails_that_were_cut(delta: float) -> None:
+    n = 3000
+    with mpmath.workdps(60):
+        unit, p = mpmath.log(mpf(3) / 2), mpf(3) / 5
+        atoms = [
+            ((2 * k - n) * unit, mpmath.binomial(n, k) * p**k * (1 - p) ** (n - k))
+            for k in range(n + 1)
+        ]
+
+    def profile(epsilon: Exact) -> Exact:
+        return mpmath.fsum(m * (1 - mpmath.exp(epsilon - x)) for x, m in atoms if x > epsilon)
+
+    form = found({COIN: n}, delta)
+    assert len(form.knots) < n // 3
+    encloses(form, profile, delta)
+    with mpmath.workdps(60):
+        kept = {round(float(knot.loss / float(unit))) for knot in form.knots}
+        lost = mpmath.fsum(m for k, (_, m) in enumerate(atoms) if 2 * k - n not in kept)
+        assert 0 < lost < mpf(str(form.missing.str(30, radius=False)))
+
+
 def gaussian_profile(mu: Exact) -> Profile:
     def delta(x: Exact) -> Exact:
         return mpmath.ncdf(-x / mu + mu / 2) - mpmath.exp(x) * mpmath.ncdf(-x / mu - mu / 2)

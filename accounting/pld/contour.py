@@ -133,7 +133,7 @@ class Contour:
             log_scale,
             terms.reshape(-1, columns),
             slopes.reshape(-1, columns),
-            float(np.abs(terms[: z.size]) @ np.expm1(np.minimum(error, 700.0))),
+            float(np.sum(np.abs(terms[: z.size]) * np.expm1(np.minimum(error, 700.0)))),
             tail - log(pi * placement.reach),
         )
 

@@ -83,7 +83,7 @@ class Rounded(NamedTuple):
             for balls in (weights, losses)
         )
         summed = BLOCK + w.size // BLOCK + 32
-        turned = summed * 2.0**-50 * float(w @ np.abs(x)) + 2 * float(w @ off_x)
+        turned = summed * 2.0**-50 * float(np.sum(w * np.abs(x))) + 2 * float(np.sum(w * off_x))
         return cls(w, x, turned, 4 * float(np.sum(off_w)))
 
 
@@ -229,7 +229,9 @@ class RoundedTerms:
         columns = isqrt(size - 1) + 1
         rows = -(-size // columns)
         moduli = np.abs(values)
-        missed = float(np.abs(weight) @ bounds) + (rows + columns) * _PHASE * float(np.sum(moduli))
+        missed = float(np.sum(np.abs(weight) * bounds)) + (rows + columns) * _PHASE * float(
+            np.sum(moduli)
+        )
         square = np.zeros(rows * columns, dtype=np.complex128)
         square[:size] = values
         return cls(
@@ -237,7 +239,7 @@ class RoundedTerms:
             log_first,
             square.reshape(rows, columns),
             2 * missed if isfinite(missed) else inf,
-            2 * _PHASE * float(moduli @ t),
+            2 * _PHASE * float(np.sum(moduli * t)),
         )
 
     def error(self, epsilon: float) -> float:

@@ -93,13 +93,15 @@ def best_shift(pair: Sampled, mu: float, order: float, reach: float) -> tuple[fl
     tilted = np.exp(weight - scale)
     # the best small shift is reach times the mean slope of the loss over the Fisher information
     total = float(np.sum(tilted))
-    slope = mu * float(tilted @ share) / total
-    information = max(1 - alpha * mu * mu * float(tilted @ (share * (1 - share))) / total, 0.05)
+    slope = mu * float(np.sum(tilted * share)) / total
+    information = max(
+        1 - alpha * mu * mu * float(np.sum(tilted * share * (1 - share))) / total, 0.05
+    )
     y = np.minimum(reach * slope / information * np.array([0.5, 0.75, 1.0, 1.5, 2.5]), widest)
     # r(u + iy) = r(u) (1 + p (e^{iμy} - 1))
     turn = 1 + share * np.expm1(1j * mu * y[:, None])
     change = alpha * np.log(np.abs(turn)) - reach * np.angle(turn) + y[:, None] ** 2 / 2
-    gain = np.expm1(np.minimum(change, 600.0)) @ tilted / total
+    gain = np.sum(np.expm1(np.minimum(change, 600.0)) * tilted, axis=1) / total
     best = int(np.argmin(gain))
     base = scale + log(total * line.step / sqrt(2 * pi))
     return max(float(gain[best]), EPS - 1), base, float(y[best])
@@ -142,9 +144,9 @@ def _walk(pair: Sampled, order: float, far: float) -> tuple[list[float], list[fl
     n = Nodes(*(x[weight > 1e-12 * np.max(weight)] for x in (n.log_mass, n.loss, n.blur)))
     weight = np.exp(n.log_mass + order * n.loss)
     whole = float(np.sum(weight))
-    lipschitz = float(weight @ np.abs(n.loss))
-    mean = float(weight @ n.loss) / whole
-    spread = float(weight @ (n.loss - mean) ** 2)
+    lipschitz = float(np.sum(weight * np.abs(n.loss)))
+    mean = float(np.sum(weight * n.loss)) / whole
+    spread = float(np.sum(weight * (n.loss - mean) ** 2))
     if not spread > 0:
         # all losses are one number to a double, and no height bounds anything
         return [], []
@@ -153,7 +155,7 @@ def _walk(pair: Sampled, order: float, far: float) -> tuple[list[float], list[fl
     heights: list[float] = []
     bounds: list[float] = []
     while t < far:
-        here = abs(complex(np.exp(1j * t * n.loss) @ weight))
+        here = abs(complex(np.sum(np.exp(1j * t * n.loss) * weight)))
         rise = _SHARE_OF_GAP * (whole - here)
         if not rise > 0 or len(heights) * n.loss.size > _MOST_TURNS:
             return [], []

@@ -24,6 +24,10 @@ _FEW_POINTS = 64
 BLOCK = 32
 """Terms that are summed one after the other."""
 
+_TILE = (64, 96)
+"""Rows and columns of a tile of a product: times `BLOCK` no more than the 2^18 multiplications up
+to which OpenBLAS takes one thread."""
+
 _IN_CACHE = 1 << 10
 """Losses whose phases are held at once: they stay in the caches until they are used."""
 
@@ -114,16 +118,16 @@ def log_moments(pair: DominatingPair, z: Complexes, demand: Demand) -> Moments:
     if float(np.max(tilt)) < 500:
         mass = np.exp(n.log_mass)
         weights = mass * np.exp(tilt)
-        moment_less_one = float(mass @ np.expm1(tilt)) + _turned(z.imag, n.loss, weights)
+        moment_less_one = float(np.sum(mass * np.expm1(tilt))) + _turned(z.imag, n.loss, weights)
         value, modulus = log1p_complex(moment_less_one), np.abs(1 + moment_less_one)
-        slack = float(np.maximum(mass, weights) @ blur) * np.abs(z)
+        slack = float(np.sum(np.maximum(mass, weights) * blur)) * np.abs(z)
     else:
         exponent = n.log_mass + tilt
         scale = float(np.max(exponent))
         weights = np.exp(exponent - scale)
         moment = float(np.sum(weights)) + _turned(z.imag, n.loss, weights)
         value, modulus = np.asarray(np.log(moment) + scale, np.complex128), np.abs(moment)
-        slack = float(weights @ (4 + blur)) * (1 + np.abs(z))
+        slack = float(np.sum(weights * (4 + blur))) * (1 + np.abs(z))
     with np.errstate(divide="ignore"):  # a moment of zero has a logarithm that nobody knows
         return Moments(value, 8 * EPS * (slack / modulus + np.abs(value)))
 
@@ -217,7 +221,8 @@ def turned_on_line(step: float, count: int, loss: Floats, weights: Floats) -> Co
     where a and b are small and of one sign.
 
     k = row · columns + column, so that about 2 √count phases of each loss stand for all count of
-    them.
+    them. Losses that turn by less than 2^-60 t Σ w |x| together are left out: far less than what is
+    rounded.
 
     Args:
         step: distance of two heights.
@@ -225,6 +230,9 @@ def turned_on_line(step: float, count: int, loss: Floats, weights: Floats) -> Co
         loss: shape (n,).
         weights: shape (n,).
     """
+    moved = weights * np.abs(loss)
+    kept = moved > 2.0**-60 / loss.size * float(np.sum(moved))
+    loss, weights = loss[kept], weights[kept]
     columns = isqrt(count - 1) + 1
     rows = -(-count // columns)
     far, near = step * columns * np.arange(rows), step * np.arange(columns)
@@ -243,15 +251,24 @@ def turned_on_line(step: float, count: int, loss: Floats, weights: Floats) -> Co
 
 
 def _product(left: Complexes, right: Complexes) -> Complexes:
-    """Return the product of two matrices, by four real ones: those of complex numbers are slower.
+    """Return the product of two matrices, by real ones in tiles for which BLAS takes no threads.
 
-    Not by `@`, whose threads cost more than they save on a busy machine.
+    On a busy machine these cost more than they save.
+
+    Args:
+        left: shape (rows, n), n <= `BLOCK`.
+        right: shape (n, columns).
     """
-    a, b, c, d = (
-        np.ascontiguousarray(part) for part in (left.real, left.imag, right.real, right.imag)
-    )
-    ac, bd, ad, bc = (np.einsum("rn,nc->rc", x, y) for x, y in ((a, c), (b, d), (a, d), (b, c)))
-    return np.asarray((ac - bd) + 1j * (ad + bc), dtype=np.complex128)
+    rows, columns = left.shape[0], right.shape[1]
+    parts = np.concatenate([left.real, left.imag])
+    others = np.concatenate([right.real, right.imag], axis=1)
+    found = np.empty((2 * rows, 2 * columns))
+    for i in range(0, 2 * rows, _TILE[0]):
+        for j in range(0, 2 * columns, _TILE[1]):
+            some, these = slice(i, i + _TILE[0]), slice(j, j + _TILE[1])
+            found[some, these] = parts[some] @ others[:, these]
+    real = found[:rows, :columns] - found[rows:, columns:]
+    return np.asarray(real + 1j * (found[:rows, columns:] + found[rows:, :columns]), np.complex128)
 
 
 def _turn_less_one(angle: Floats) -> Complexes:

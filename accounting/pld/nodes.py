@@ -5,7 +5,7 @@ The places are those that `quadrature` plans; sums over them are `moments`.
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, copysign, erf, exp, expm1, inf, log, log1p, pi, sqrt
+from math import ceil, copysign, erf, erfc, exp, expm1, inf, log, log1p, pi, sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -59,6 +59,10 @@ _LONG_LINE = 1000
 The trapezoidal rule is the shorter one but for long reaches, where r^{iτ} turns fast on a small
 part of the line only; with a thousand nodes the time of planning panels as well is not seen.
 """
+
+
+_PLACES = 512
+"""Places at which an end of an integral is sought."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +169,8 @@ def panels_of(pair: Sampled, demand: Demand) -> tuple[Panel, ...]:
         alpha = signed_exponent(pair, demand.order)
         lower = -left_reach(mu, alpha, q, demand.digits) - mu / 2
         falling = pair.order is Order.MIXTURE_SECOND
-    # r^(-c) <= 1 on the right of μ/2, and its mean is at least one
     if falling:
-        upper = sqrt(2 * demand.digits) + 1 + mu / 2
+        upper = _end_of_falling(mu, q, demand) - mu / 2
     else:
         upper = pair.cut if pair.cut < inf else _cut_off(mu, q, demand)
     return plan_panels(Density(mu, lower, falling=falling), q, upper, demand)
@@ -210,6 +213,21 @@ def tail_cells(mu: float, order: float) -> Floats:
     return np.linspace(0.0, last, ceil(last * max(8.0, mu)) + 1)
 
 
+def _end_of_falling(mu: float, q: float, demand: Demand) -> float:
+    """Return a u > 0 beyond which the integral of φ r^(-c) may be left out.
+
+    It is at most φ r^(-c) / u there, whose logarithm falls by u at least; the mean of r^(-c) is at
+    least one, and at least half of its value at zero, as r grows. The added 1 is more than what
+    doubles lose. The mass beyond may be larger by far.
+    """
+    u = np.linspace(1.0, sqrt(2 * demand.digits) + 1 + mu, _PLACES)
+    log_r, _ = log_mixture(mu * np.append(u, 0.0) - mu * mu / 2, 0.0, q)
+    power = -demand.order * log_r
+    least = max(0.0, float(power[-1]) - log(2))
+    fallen = power[:-1] - u * u / 2 + 1 <= least - demand.digits
+    return float(u[int(np.argmax(fallen))]) if fallen.any() else float(u[-1])
+
+
 def _cut_off(mu: float, q: float, demand: Demand) -> float:
     """Return an s beyond which the integrals of φ r^(1+c) and φ r^(-c) may be left out.
 
@@ -234,11 +252,16 @@ def _sampled_gaussian(pair: Sampled, base: GaussianShift, demand: Demand) -> Nod
     mu, q = sqrt(base.mu_squared), float(pair.rate)
     line = line_of(pair, base, demand)
     if line is None:
-        s, weight = _legendre(panels_of(pair, demand))
+        panels = panels_of(pair, demand)
+        s, weight = _legendre(panels)
         u = s + mu / 2
         log_q = np.log(weight) - u * u / 2 - log(2 * pi) / 2
         if pair.order is Order.SYMMETRISED:
             return _symmetrised(log_q, mu * s, mu * s, q, (1 - q) * erf(mu / 2 / sqrt(2)))
+        if pair.order is Order.MIXTURE_SECOND:
+            # of what is beyond nothing but the mass counts
+            s, u = np.append(s, panels[-1].high), np.append(u, panels[-1].high + mu / 2)
+            log_q = np.append(log_q, log(max(erfc(u[-1] / sqrt(2)) / 2, 1e-300)))
         return _oriented(log_q, mu * s, mu * np.abs(u) + mu * mu / 2, pair)
     u = line.step * np.arange(line.first, line.last + 1, dtype=np.float64)
     log_q = log(line.step) - u * u / 2 - log(2 * pi) / 2

@@ -194,7 +194,7 @@ class RayIntegral:
         scale = exp(min(top, 600.0))
         value, slope = float(np.sum(terms.imag)), -float(np.sum((self.z * terms).imag))
         # a relative error of b in an exponent is one of e^b - 1 in the term
-        lost = float(np.abs(terms) @ np.expm1(blur))
+        lost = float(np.sum(np.abs(terms) * np.expm1(blur)))
         error = exp(min(top + log(lost), 600.0)) + exp(min(self.log_rest(epsilon), 600.0))
         error += 4 * EPS * scale * abs(value) + _UNDERFLOW
         if not (top < 600.0 and isfinite(error) and isfinite(value)):

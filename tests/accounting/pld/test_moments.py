@@ -12,7 +12,7 @@ from dpledger.accounting.pld import moments_certified, quadrature
 from dpledger.accounting.pld import nodes as nodes_module
 from dpledger.accounting.pld.decay import log_decay
 from dpledger.accounting.pld.decay_certified import modulus_beyond
-from dpledger.accounting.pld.moments import log_moments, log_real_moments
+from dpledger.accounting.pld.moments import log_moments, log_real_moments, turned_on_line
 from dpledger.accounting.pld.moments_certified import moments_on_line
 from dpledger.accounting.pld.nodes import line_of, nodes
 from dpledger.accounting.pld.pairs import (
@@ -197,6 +197,50 @@ def test_where_a_small_rate_turns_fast_panels_do_what_a_line_does(
         assert balls[k].overlaps(others[k])
         assert float(balls[k].real.rad()) < 1e-14
         assert abs(complex(balls[k]) - complex(np.exp(in_panels.log[k]))) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("mu_squared", "rate", "order", "reach"),
+    [(328, 0.99, 0.5, 4e3), (100, 0.45, 4.0, 1e4), (4, 0.999, 12.0, 1e3)],
+)
+def test_an_integral_that_has_fallen_ends_where_r_still_turns(
+    mu_squared: float, rate: float, order: float, reach: float
+) -> None:
+    base = GaussianShift(Fraction(mu_squared))
+    pair = Sampled(base, Fraction(rate), Order.MIXTURE_SECOND)
+    demand = Demand(order, reach, 40.0)
+    with mpmath.workdps(30):
+        mu, q = mpmath.sqrt(mpmath.mpf(mu_squared)), mpmath.mpf(rate)
+        h, z = mpmath.mpf(1) / 128, mpmath.mpc(-order, -2.0)
+        terms = (
+            mpmath.npdf(k * h)
+            * mpmath.exp(z * mpmath.log1p(q * mpmath.expm1(mu * k * h - mu**2 / 2)))
+            for k in range(-12 * 128, 12 * 128 + 1)
+        )
+        exact = complex(h * mpmath.fsum(terms))
+    with precision(128):
+        real, at = moments_on_line(pair, 2.0, 1, demand)
+        assert line_of(pair, base, demand) is None
+        assert float(abs(at - exact).lower()) < 1e-14 * float(real.real.mid())
+        assert float(at.real.rad()) < 1e-14 * float(real.real.mid())
+    (found,) = log_moments(pair, np.array([order + 2j]), demand).log
+    assert abs(np.exp(found) - exact) < 1e-13 * float(real.real.mid())
+
+
+def test_turns_on_a_long_line_are_those_of_each_loss() -> None:
+    rng = np.random.default_rng(7)
+    loss = rng.normal(size=2500) * 10.0 ** rng.uniform(-6, 1, 2500)
+    weights = 10.0 ** rng.uniform(-40, 0, loss.size)
+    step, count = 0.125, 20_000
+    found = turned_on_line(step, count, loss, weights)
+    moved = float(weights @ np.abs(loss))
+    for k in [0, 1, 70, 141, 142, 9_000, count - 1]:
+        with mpmath.workdps(30):
+            exact = mpmath.fsum(
+                mpmath.mpf(w) * mpmath.expm1(mpmath.mpc(0, mpmath.mpf(k) * step * mpmath.mpf(x)))
+                for w, x in zip(weights.tolist(), loss.tolist(), strict=True)
+            )
+        assert abs(found[k] - complex(exact)) <= 2.0**-46 * k * step * moved
 
 
 @pytest.mark.parametrize("angle", [0.4, 1.5, 1.7, 2.3, 2.9])

@@ -89,12 +89,12 @@ def _shifted(pair: Sampled, base: GaussianShift, order: float, reach: float) -> 
     # the tails lie on the line itself, not in the strip around it
     beyond = power_of_cos(alpha, mu * big_y) * tails
     if alpha < 0 and mu * big_y < arb.pi() / 2:
-        # |r| >= 1 - q there, and φ falls by itself
+        # |r| >= Re r = 1 - q + q e^v cos(μy), which grows with u, and φ falls by itself
         left, right = h * line.first, h * line.last
-        normal = (
-            normal_density(left) / (-h * left).expm1() + normal_density(right) / (h * right).expm1()
-        )
-        beyond = beyond.min(h * normal * (alpha * (-q).log1p()).exp())
+        least = q * ((mu * right - mu * mu / 2).exp() * (mu * big_y).cos() - 1)
+        normal = normal_density(left) / (-h * left).expm1() * (alpha * (-q).log1p()).exp()
+        normal += normal_density(right) / (h * right).expm1() * (alpha * least.log1p()).exp()
+        beyond = beyond.min(h * normal)
     return real.min(lifted * (total + beyond + rate * real))
 
 

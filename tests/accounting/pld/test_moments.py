@@ -129,7 +129,12 @@ def test_the_decay_bound_holds_beyond_the_reach(pair: DominatingPair, reach: flo
 
 @pytest.mark.parametrize(
     ("mu_squared", "rate", "order", "reach"),
-    [(10, 4e-7, 1e4, 1e5), (Fraction(5, 2), 6e-8, 4e6, 4e6), (Fraction(1, 6), 2e-6, 1e5, 1e4)],
+    [
+        (10, 4e-7, 1e4, 1e5),
+        (Fraction(5, 2), 6e-8, 4e6, 4e6),
+        (Fraction(1, 6), 2e-6, 1e5, 1e4),
+        (Fraction(1, 12_800), 1e-5, 1.2e7, 6e7),
+    ],
 )
 def test_high_orders_of_a_mixture_that_stands_second_are_those_of_the_definition(
     mu_squared: Fraction, rate: float, order: float, reach: float

@@ -19,7 +19,16 @@ from .leaves import (
 )
 from .losses import Loss
 from .one_step import Dot, Dots
-from .pairs import Base, DrawnShifts, GaussianShift, LaplaceShift, Pair, Revealed, Sampled
+from .pairs import (
+    Base,
+    DrawnShifts,
+    GaussianShift,
+    LaplaceShift,
+    Pair,
+    ReplacedInSample,
+    Revealed,
+    Sampled,
+)
 from .reading import CertificateWrong, Undecided, read_count, read_dyadic, read_kind, require_equal
 from .sensitivities import Sens, require_lattice
 from .statements import Run
@@ -253,18 +262,17 @@ def replaced_in_a_sample(
     """A Gaussian step on a Poisson sample of which a record is replaced.
 
     Its sum is known to move by at most C = Δ/2 with a record that is drawn. In one data set that
-    brings u, in the other v. With w = (1-q)(γ-1)/q, γ >= 1 and h(s) = (1-s)⁺ the profile of
-    (1-q)N(0) + qN(u) against (1-q)N(0) + qN(v) is
+    brings u, in the other v. With w = (1-q)(γ-1)/q and γ >= 1, for every event A and 0 < λ < 1,
 
-        q ∫ (φ_u - γφ_v - wφ_0)⁺ = q E h(γe^X + we^Y),
+        ((1-q)N(0) + qN(u))(A) - γ((1-q)N(0) + qN(v))(A) = q (N(u) - γN(v) - wN(0))(A)
+            <= q (λ H_{γ/λ}(N(u)‖N(v)) + (1-λ) H_{w/(1-λ)}(N(u)‖N(0))).
 
-    X and Y normal, with covariances |v-u|², |u|², <v-u, -u> over σ² and means minus half of their
-    variances. It grows with every entry of that matrix: h is convex, and its derivatives by the
-    entries are means of h'' times γe^X we^Y, (γe^X)²/2 and (we^Y)²/2 (Plackett 1954). No entry
-    exceeds that of u = C, v = -C on a line; so (1-q)N(0) + qN(C) against (1-q)N(0) + qN(-C)
-    dominates, for γ < 1 by symmetry. It is the difference of two releases of half the variance:
-    (1-q)N(0) + qN(C) and N(0), against N(0) and (1-q)N(0) + qN(C). Both orders composed dominate.
-    Of a group any is drawn with probability 1 - (1 - q)^size, and then brings size · C at most.
+    A Gaussian profile grows with the distance, which is at most 2C in the first and C in the
+    second. Of u = C and v = -C on a line both are attained by one half-line, on which φ_C >
+    γφ_{-C} + wφ_0, with λ = γφ_{-C}/φ_C at its end; so (1-q)N(0) + qN(C) against (1-q)N(0) +
+    qN(-C) dominates, for γ < 1 by symmetry, and what holds given the other records holds of their
+    mixture, by joint convexity. Of a group any is drawn with probability 1 - (1 - q)^size, and
+    then brings size · C at most.
     """
     if not sens.rules <= _SUMS:
         raise CertificateWrong("expected a sum of vectors that are bounded one by one")
@@ -277,8 +285,7 @@ def replaced_in_a_sample(
     drawn = 1 - (1 - rate) ** size
     if drawn == 1:
         return [(_longer(base, size), None)]
-    half = Sampled(GaussianShift(base.mu_squared * size**2 / 2), drawn)
-    return [(half, Dots.removed), (half, Dots.added)]
+    return [(ReplacedInSample(base.mu_squared * size**2 / 4, drawn), None)]
 
 
 def drawn_with_replacement(run: Run, mechanism: Any, size: int) -> list[Pairs]:

@@ -12,11 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import comb, exp, log, sqrt
+from math import comb, exp, isqrt, log, log1p, sqrt
 
 from .intervals import exp_bounds, log_bounds, sqrt_bounds
 from .losses import Interval
 from .normal import Normal, exp_work
+from .reading import Undecided
 
 Below = tuple[Interval, Interval]  # enclosures of P(L <= x) and Q(L <= x), times 2^p
 
@@ -217,6 +218,91 @@ class Sampled(Pair):
     def highest(self, tail: float) -> float:
         """That of the base: ln(1 - q + q e^V) <= max(V, 0)."""
         return self.base.highest(tail)
+
+
+@dataclass(frozen=True)
+class ReplacedInSample(Pair):
+    """With probability `rate` a shift, by mu under P and by -mu under Q: L(-y) = -L(y).
+
+    With z = e^(mu y), k = e^(-mu²/2) and b = (1-q)(γ-1) the ratio (1 - q + qkz) / (1 - q + qk/z),
+    which grows, is γ where qk z² - b z = γqk: for s = √(b² + 4γ(qk)²) at
+
+        z = (s + b) / 2qk = 2γqk / (s - b).
+    """
+
+    mu_squared: Fraction
+    rate: Fraction
+
+    @property
+    def precision(self) -> int:
+        """Bits of 1/qk: near b = 0 the root magnifies the error of γ as much."""
+        return int(1 / self.rate).bit_length() + int(0.75 * self.mu_squared) + 1
+
+    def work(self, p: int) -> int:
+        """Units of work of k."""
+        return exp_work(p, 0.0)
+
+    def work_a_point(self, p: int) -> int:
+        """Units of work at each point: twice as many tails as of a shift, and a root."""
+        return 2 * super().work_a_point(p)
+
+    def below(self, x: Fraction, grown: Interval, normal: Normal) -> Below:
+        """Enclose P and Q of Y <= y with mu y = ln z; by symmetry y = 0 at x = 0."""
+        n, d = self.rate.numerator, self.rate.denominator
+        root = _root_and_inverse(self.mu_squared, normal.p)[0]
+        y = self._threshold(x > 0, grown, normal.p) if x else (0, 0)
+        none = normal.between(*y)
+        near = normal.between(y[0] - root[1], y[1] - root[0])
+        far = normal.between(y[0] + root[0], y[1] + root[1])
+        first, second = (
+            ((none[0] * (d - n) + met[0] * n) // d, -(-(none[1] * (d - n) + met[1] * n) // d))
+            for met in (near, far)
+        )
+        return first, second
+
+    def _threshold(self, above: bool, grown: Interval, p: int) -> Interval:
+        """Enclose y, times 2^p; `above`: γ > 1. Of the two forms of z the one is taken in which
+        nothing cancels: there s and b, or -b, grow together; and ln(a + c) <= ln a + c/a.
+        """
+        n, d, one = self.rate.numerator, self.rate.denominator, 1 << p
+        met = _met(self, p)
+        if min(met[0], grown[0]) <= 0:
+            raise Undecided("expected a rate, a shift and a loss that are seen at this precision")
+        b = (grown[0] - one) * (d - n) // d, -(-(grown[1] - one) * (d - n) // d)
+        size = (b[0], b[1]) if above else (-b[1], -b[0])
+        size = max(size[0], 0), max(size[1], 0)
+        s = (
+            isqrt(size[0] ** 2 + (4 * grown[0] * met[0] ** 2 >> p)),
+            isqrt(size[1] ** 2 - (-4 * grown[1] * met[1] ** 2 >> p)) + 1,
+        )
+        sums = s[0] + size[0], s[1] + size[1]
+        if above:
+            low, high = (sums[0] << p) // (2 * met[1]), -(-(sums[1] << p) // (2 * met[0]))
+        else:
+            low, high = 2 * grown[0] * met[0] // sums[1], -(-2 * grown[1] * met[1] // sums[0])
+        if low <= 0:
+            raise Undecided("expected a loss that is seen at this precision")
+        inverse = _root_and_inverse(self.mu_squared, p)[1]
+        least, most = log_bounds(Fraction(low, one), p)
+        most -= -(high - low << p) // low
+        return least * inverse[least < 0] >> p, (most * inverse[most > 0] >> p) + 1
+
+    def highest(self, tail: float) -> float:
+        """About the loss of the shift, and of what the other side falls short: -ln(1 - q) at most,
+        and no more than the loss of the shift the other way.
+        """
+        mu_squared = float(self.mu_squared)
+        alone = mu_squared / 2 + sqrt(2 * tail * mu_squared)
+        missed = -log1p(-float(self.rate)) if self.rate < 1 - 2.0**-50 else alone + mu_squared
+        return alone + min(missed, alone + mu_squared)
+
+
+@lru_cache(maxsize=64)
+def _met(pair: ReplacedInSample, p: int) -> Interval:
+    """Enclose qk, times 2^p."""
+    low, high = exp_bounds(-max(pair.mu_squared, _LEAST_MU_SQUARED) / 2, p)
+    n, d = pair.rate.numerator, pair.rate.denominator
+    return low * n // d, -(-high * n // d)
 
 
 @dataclass(frozen=True)

@@ -229,8 +229,8 @@ def privacy_loss(
     m_i: dominated by (P_i, Q_i); sampled with probability q: by (1-q)Q + qP and Q
     pairs ((1-q)Q + qP, Q) and (Q, (1-q)Q + qP) composed, each by itself; under replace-one the
     pair symmetrised at zero loss from H_γ((1-q)Q + qP ‖ Q), γ ≥ 1, and H_γ(P ‖ (1-q)P + qQ), γ < 1
-    Poisson samples under replace-one, Gaussian noise on sums of vectors of at most C: both pairs
-    of the shift by C with half of the variance, composed
+    Poisson samples under replace-one, Gaussian noise on sums of vectors of at most C:
+    (1-q)N(0) + qN(C) against (1-q)N(0) + qN(-C)
     batches with replacement, Gaussian noise, replace-one: the least sum over the number of copies
     discrete Gaussian noise: the maximum of the profiles of all integer vectors of norm at most Δ
     groups of k: k times the shift; of a Poisson sample with Gaussian noise as many as are drawn

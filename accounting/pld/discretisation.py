@@ -44,6 +44,7 @@ from .pairs import (
     LaplaceShift,
     Order,
     RandomisedAnswers,
+    ReplacedInSample,
     Sampled,
 )
 from .profiles import tails_of
@@ -122,7 +123,7 @@ def discretise(
     with precision(min(bits + PRECISION_MARGIN, _most_digits(pair))):
         atom, distance = atoms_of(pair)
         below, hair = rounding is MassRounding.OPTIMISTIC, Fraction(step * _HAIR)
-        smooth = isinstance(pair, DrawnShifts) or (
+        smooth = isinstance(pair, DrawnShifts | ReplacedInSample) or (
             isinstance(pair, Sampled) and not distance and pair.order is not Order.SYMMETRISED
         )
         offset = Fraction(remainder(atom, step))
@@ -147,7 +148,7 @@ def _most_digits(pair: DominatingPair) -> int:
     share of the tail multiplies δ by one and as little. Lattices are cut off at the last bit.
     """
     base = pair.base if isinstance(pair, Sampled) else pair
-    normal = isinstance(base, GaussianShift | DrawnShifts | CopiesDrawn)
+    normal = isinstance(base, GaussianShift | DrawnShifts | ReplacedInSample | CopiesDrawn)
     return _NORMAL_DIGITS if normal else _LONGEST_INTEGER
 
 

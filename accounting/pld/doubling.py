@@ -251,7 +251,7 @@ def _one(pair: DominatingPair, step: Fraction, grid: LossGrid, tail: int) -> _Lo
 def top_loss(pair: DominatingPair, tail: float) -> float:
     """Return a loss beyond which little mass lies; only the precision depends on it."""
     top = 2.0**-20
-    while tails_of(pair, arb(top))[0] > tail:
+    while not tails_of(pair, arb(top))[0] <= tail:
         top *= 1.5
         if top > _MOST_LOSS:
             raise TooFine(f"Expected losses up to {_MOST_LOSS} in one step.")
@@ -408,7 +408,7 @@ def epsilon_upper(entering: Entering, grid: LossGrid, delta: Fraction) -> Fracti
     return Fraction(nextafter(high * (1 + 2.0**-40), inf) if high > 2.0**-40 else high)
 
 
-def epsilon_by_doubling(counts: Mapping[DominatingPair, int], delta: float) -> float:
+def epsilon_by_doubling(counts: Mapping[DominatingPair, int], delta: float, about: float) -> float:
     """Return an upper bound on ε(δ) of pairs composed in one order; infinite where it is too long.
 
     Gaussian shifts are one, which enters last.
@@ -416,9 +416,10 @@ def epsilon_by_doubling(counts: Mapping[DominatingPair, int], delta: float) -> f
     Args:
         counts: pairs with a density, at least one of them no Gaussian shift.
         delta: in (0, 1).
+        about: at most δ: the lattice is made for it.
     """
     try:
-        return float_up(epsilon_upper(*_fitted(counts, delta), Fraction(delta)))
+        return float_up(epsilon_upper(*_fitted(tuple(counts.items()), about), Fraction(delta)))
     except ArithmeticError:
         return inf
 
@@ -434,15 +435,13 @@ def delta_by_doubling(counts: Mapping[DominatingPair, int], epsilon: float, abou
     found = 1.0
     for _ in range(_MOST_LOOKS):
         try:
-            losses, step = _composed(*(fitted := _fitted(counts, about)))
+            fitted = _fitted(tuple(counts.items()), about)
+            places, sums, shrunk, step = _beyond(*fitted)
         except ArithmeticError:
             return found
-        with precision(128):
-            total = arb(losses.lost)
-            for i, mass in enumerate(losses.masses.coeffs()):
-                share = -(epsilon - ball_of((losses.first + i) * step)).expm1()
-                if mass and not share < 0:
-                    total += arb(mass) * share
+        with precision(_bits_of_sums(fitted[1])):
+            k = bisect_right(places, Fraction(epsilon) / step)
+            total = sums[k] - arb(epsilon).exp() * shrunk[k]
             upper = float_up(Fraction(whole_up(total)) / 10 ** fitted[1].digits)
         last, found, about = about, min(found, upper), upper
         if not 0 < about < last / 100:
@@ -450,9 +449,33 @@ def delta_by_doubling(counts: Mapping[DominatingPair, int], epsilon: float, abou
     return found
 
 
-def _fitted(counts: Mapping[DominatingPair, int], delta: float) -> tuple[Entering, LossGrid]:
+@lru_cache(maxsize=4)
+def _beyond(entering: Entering, grid: LossGrid) -> tuple[list[int], list[arb], list[arb], Fraction]:
+    """Return places x of masses m and, from each on, Σ m, an infinite loss too, and Σ m e^-x.
+
+    With the step of the lattice, on which the places lie.
+    """
+    losses, step = _composed(entering, grid)
+    masses = [(losses.first + i, int(m)) for i, m in enumerate(losses.masses.coeffs()) if m]
+    with precision(_bits_of_sums(grid)):
+        sums, shrunk = [arb(losses.lost)], [arb(0)]
+        for place, mass in reversed(masses):
+            sums.append(sums[-1] + mass)
+            shrunk.append(shrunk[-1] + mass * ball_of(-place * step).exp())
+    return [place for place, _ in masses], sums[::-1], shrunk[::-1], step
+
+
+def _bits_of_sums(grid: LossGrid) -> int:
+    """Return bits with which what cancels between two sums leaves all digits of a mass."""
+    return 4 * grid.digits + 128
+
+
+@lru_cache(maxsize=16)
+def _fitted(
+    counts: tuple[tuple[DominatingPair, int], ...], delta: float
+) -> tuple[Entering, LossGrid]:
     """Return what is composed, Gaussian shifts last, and a grid for its ε(δ)."""
-    steps = {pair: n for pair, n in counts.items() if not isinstance(pair, GaussianShift)}
+    steps = {pair: n for pair, n in counts if not isinstance(pair, GaussianShift)}
     number = sum(steps.values())
     with precision(64):
         highest = max(top_loss(pair, delta * 1e-6 / number) for pair in steps)
@@ -466,5 +489,5 @@ def _fitted(counts: Mapping[DominatingPair, int], delta: float) -> tuple[Enterin
         drawn=max(pair.size if isinstance(pair, DrawnShifts) else 1 for pair in steps),
         delta=Fraction(delta),
     )
-    last = tuple((pair, n, levels) for pair, n in counts.items() if pair not in steps)
+    last = tuple((pair, n, levels) for pair, n in counts if pair not in steps)
     return (*((pair, n, 0) for pair, n in steps.items()), *last), grid

@@ -6,7 +6,7 @@
 | discrete Gaussian, squared sensitivity below 4 | at most three shifts by one | the same |
 | discrete Gaussian, of 4 to 16 | one pair above all integer vectors | the same |
 | randomised response | - | one symmetric pair |
-| Poisson-sampled Gaussian | one pair an order | both orders, each with half the variance |
+| Poisson-sampled Gaussian | one pair an order | one symmetric pair |
 | Poisson-sampled Laplace | one pair an order | no rule |
 | accumulated Poisson samples of Gaussian steps, and groups in one | one pair an order | no rule |
 | a fixed batch without replacement | no rule | one symmetrised pair |
@@ -59,6 +59,7 @@ from .pairs import (
     LaplaceShift,
     Order,
     RandomisedAnswers,
+    ReplacedInSample,
     RevealedSample,
     Sampled,
 )
@@ -132,8 +133,8 @@ def pairs_of(
 
     The noise of mixture steps is split so that they cost little at `delta`; what is returned
     dominates whatever δ is asked for. Where `attained`, pairs that stand above what any neighbours
-    lose (two releases for one record that is replaced, a share of the noise for each shift) make
-    way for pairs of neighbours: lower bounds on ε are theirs.
+    lose (a share of the noise for each of two shifts) make way for pairs of neighbours: lower
+    bounds on ε are theirs.
 
     Gaussian shifts are summed into one. Raises `NoDominatingPair` for a mechanism without a rule,
     `Unprotected` for one that releases exactly.
@@ -170,26 +171,15 @@ def _attained(
 ) -> tuple[DominatingPair, ...] | None:
     """Return pairs of neighbours where those that dominate are of none; None where they are.
 
-    A record that is replaced in a Poisson sample may bring nothing in one data set: a shift by half
-    of Δ. A mixture's sampled part may be nothing in both.
+    A mixture's sampled part may be nothing in both data sets.
     """
-    match mechanism:
-        case PoissonSampled(event=GaussianStep() as event, rate=rate) if (
-            adjacency is Adjacency.REPLACE_ONE and 0 < rate < 1
-        ):
-            return tuple(
-                Sampled(GaussianShift(base.mu_squared / 4), Fraction(rate), Order.MIXTURE_FIRST)
-                for base in _shift(event)
-                if isinstance(base, GaussianShift)
-            )
-        case GaussianMixtureStep():
-            constant, sampled, _ = _shifts(mechanism, adjacency, order)
-            alone = adjacency is not Adjacency.ZERO_OUT_ONE and mechanism.hides_sample
-            if not sampled or (alone and not constant):
-                return None
-            return (GaussianShift(constant),) if constant else ()
-        case _:
-            return None
+    if not isinstance(mechanism, GaussianMixtureStep):
+        return None
+    constant, sampled, _ = _shifts(mechanism, adjacency, order)
+    alone = adjacency is not Adjacency.ZERO_OUT_ONE and mechanism.hides_sample
+    if not sampled or (alone and not constant):
+        return None
+    return (GaussianShift(constant),) if constant else ()
 
 
 def _pairs(
@@ -389,25 +379,21 @@ def _replaced(step: GaussianStep, rate: Fraction) -> Iterator[DominatingPair]:
     """Yield what dominates a Poisson sample of which a record is replaced.
 
     In the sample it brings u in one data set and v in the other, both at most C = Δ/2. Given the
-    other records, with w = (1-q)(γ-1)/q, γ >= 1 and h(s) = (1-s)⁺,
+    other records, with w = (1-q)(γ-1)/q and γ >= 1, for every event A
 
-        H_γ((1-q)N(0) + qN(u) ‖ (1-q)N(0) + qN(v)) = q ∫ (φ_u - γφ_v - wφ_0)⁺ = q E h(γe^X + we^Y)
+        ((1-q)N(0) + qN(u))(A) - γ((1-q)N(0) + qN(v))(A) = q (N(u) - γN(v) - wN(0))(A)
+            <= q (λ H_{γ/λ}(N(u)‖N(v)) + (1-λ) H_{w/(1-λ)}(N(u)‖N(0))),    0 < λ < 1.
 
-    where X and Y are normal, with covariances |v-u|², |u|², <v-u, -u> over σ² and means minus half
-    of their variances. This grows with each entry of the covariance matrix: the derivative by that
-    of X and Y is E h'' γe^X we^Y (Plackett 1954), that by the variance of X is half of E h''
-    (γe^X)², of Y alike, and h is convex. No entry exceeds that of u = C and v = -C on a line, and
-    the matrices between are convex combinations. So (1-q)N(0) + qN(C) against (1-q)N(0) + qN(-C)
-    dominates; for γ < 1 exchange both; what holds given the others holds of their mixture, by joint
-    convexity. That pair in turn is the difference of two releases, each with half the variance:
-    (1-q)N(0) + qN(C) and N(0), against N(0) and (1-q)N(0) + qN(C). Both orders composed dominate.
+    A Gaussian profile grows with the distance, which is at most 2C in the first and C in the
+    second. Of u = C and v = -C on a line both are attained by the same half-line, the one on which
+    φ_C > γφ_{-C} + wφ_0, with λ = γφ_{-C}/φ_C at its end. So (1-q)N(0) + qN(C) against (1-q)N(0) +
+    qN(-C) dominates; for γ < 1 exchange both; what holds given the others holds of their mixture,
+    by joint convexity. These two are met where the others bring nothing.
     """
     for base in _shift(step):
-        # (Δ/2)² over σ²/2
-        half = GaussianShift(base.mu_squared / 2) if isinstance(base, GaussianShift) else base
-        for order in (Order.MIXTURE_FIRST, Order.MIXTURE_SECOND):
-            if rate:
-                yield half if rate == 1 else Sampled(half, rate, order)
+        if rate and isinstance(base, GaussianShift):
+            # (Δ/2)² over σ²
+            yield base if rate == 1 else ReplacedInSample(base.mu_squared / 4, rate)
 
 
 def mixture_share(

@@ -24,6 +24,7 @@ from .pairs import (
     LaplaceShift,
     Order,
     RandomisedAnswers,
+    ReplacedInSample,
     RevealedSample,
     Sampled,
 )
@@ -407,7 +408,7 @@ def nodes_needed(pair: DominatingPair, demand: Demand) -> int:
     What placing a contour multiplies by the number of its nodes, before anything is evaluated.
     """
     match pair:
-        case DrawnShifts() | CopiesDrawn():
+        case DrawnShifts() | ReplacedInSample() | CopiesDrawn():
             raise TypeError(f"Expected a pair whose moments are integrated instead got {pair!r}.")
         case GaussianShift() | LaplaceShift() | RevealedSample():
             return 1

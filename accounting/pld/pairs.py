@@ -227,6 +227,28 @@ class DrawnShifts:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplacedInSample:
+    """A record that a Poisson sample holds with probability q brings +C in one data set, -C in the
+    other.
+
+    ((1-q)N(0, 1) + qN(μ, 1), (1-q)N(0, 1) + qN(-μ, 1)) with μ = C / noise_std, alike in both
+    orders; `from_mechanisms` proves that it dominates.
+
+    Args:
+        mu_squared: μ².
+        rate: q, in (0, 1).
+    """
+
+    mu_squared: Fraction
+    rate: Fraction
+
+    def __post_init__(self) -> None:
+        require_positive("mu_squared", self.mu_squared)
+        if not 0 < self.rate < 1:
+            raise InvalidParameter("rate", self.rate, "in (0, 1): 0 costs nothing, 1 is a shift")
+
+
+@dataclass(frozen=True, slots=True)
 class CopiesDrawn:
     """A batch drawn with replacement: it holds a replaced record M ~ Bin(draws, 1/records) times.
 
@@ -289,6 +311,7 @@ DominatingPair = (
     | RevealedSample
     | Sampled
     | DrawnShifts
+    | ReplacedInSample
     | CopiesDrawn
 )
 """Every pair that the engine knows."""

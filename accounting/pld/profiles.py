@@ -22,6 +22,7 @@ from .pairs import (
     GaussianShift,
     LaplaceShift,
     Order,
+    ReplacedInSample,
     RevealedSample,
     Sampled,
 )
@@ -73,6 +74,8 @@ def tails_of(pair: DominatingPair, x: arb) -> Tails:
             return met * p + (1 - met) * missed, met * q + (1 - met) * missed
         case DrawnShifts():
             return _drawn(pair, x)
+        case ReplacedInSample():
+            return _replaced(pair, x)
         case CopiesDrawn():
             return copies_tails(pair, x)
         case _:
@@ -112,6 +115,25 @@ def _below(base: GaussianShift | LaplaceShift, v: arb) -> Tails:
     """Return the probabilities under P and Q that the loss of the base is below v, by symmetry."""
     p, q = _above(base, -v)
     return q, p
+
+
+def _replaced(pair: ReplacedInSample, x: arb) -> Tails:
+    """Return the tails of +C against -C, each met with probability q, by one threshold.
+
+    With z = e^(μy) and k = e^(-μ²/2) the likelihood ratio is (1 - q + qkz) / (1 - q + qk/z), which
+    grows; it is γ = e^x at the root of qk z² - b z = γqk, b = (1-q)(γ-1). Of its two forms the one
+    is taken in which nothing cancels.
+    """
+    # the exponent of k loses as many bits as it has
+    with precision(ctx.prec + int(pair.mu_squared).bit_length()):
+        q, mu = ball_of(pair.rate), ball_of(pair.mu_squared).sqrt()
+        grown, met = x.exp(), q * (-mu * mu / 2).exp()
+        b = (1 - q) * x.expm1()
+        root = (b * b + 4 * grown * met * met).sqrt()
+        z = 2 * grown * met / (root - b) if b < 0 else (b + root) / (2 * met)
+        y, two = z.log() / mu, arb(2).sqrt()
+        none, near, far = (((y - moved) / two).erfc() / 2 for moved in (0, mu, -mu))
+        return (1 - q) * none + q * near, (1 - q) * none + q * far
 
 
 def _drawn(pair: DrawnShifts, x: arb) -> tuple[arb, arb]:

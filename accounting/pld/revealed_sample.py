@@ -9,7 +9,7 @@ With k_j of n_j steps of each pair j meeting the record, the composition has the
     δ(ε) = Σ_k Π_j Binomial(k_j; n_j, q_j) H_ε(Gaussian shift of μ² = μ₀² + Σ_j k_j μ_j²).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -24,6 +24,8 @@ from .pairs import (
     DominatingPair,
     DrawnShifts,
     GaussianShift,
+    Order,
+    ReplacedInSample,
     RevealedSample,
     Sampled,
 )
@@ -43,22 +45,33 @@ def revealed(counts: _Counts) -> dict[DominatingPair, int]:
     """Return a composition that lies above this one, of pairs whose moments can be integrated.
 
     Sampled shifts that are too long are revealed. Of n records drawn each by itself each gets its
-    share 1/n of the noise's variance: their sum is a function of n sampled shifts. Where a batch is
-    drawn with replacement, a record that is drawn at all counts as all of it.
+    share 1/n of the noise's variance: their sum is a function of n sampled shifts. A record that is
+    replaced in a sample is the difference of two releases of half the variance: (1-q)N(0) + qN(C)
+    and N(0), against N(0) and (1-q)N(0) + qN(C). Where a batch is drawn with replacement, a record
+    that is drawn at all counts as all of it.
     """
     found: dict[DominatingPair, int] = {}
     for pair, n in counts.items():
-        known: DominatingPair = pair
-        if isinstance(pair, DrawnShifts):
-            shift = GaussianShift(pair.mu_squared * pair.size)
-            known, n = Sampled(shift, pair.rate, pair.order), n * pair.size
-        if isinstance(pair, CopiesDrawn):
-            shift = GaussianShift(pair.mu_squared * pair.draws**2)
-            known = RevealedSample(shift, pair.rate)
-        if isinstance(known, Sampled) and _loss(known) > LONGEST_LOSS:
-            known = RevealedSample(known.base, known.rate)
-        found[known] = found.get(known, 0) + n
+        for known, times in _integrated(pair):
+            if isinstance(known, Sampled) and _loss(known) > LONGEST_LOSS:
+                known = RevealedSample(known.base, known.rate)
+            found[known] = found.get(known, 0) + n * times
     return found
+
+
+def _integrated(pair: DominatingPair) -> Iterator[tuple[DominatingPair, int]]:
+    """Yield what lies above a pair and has moments, each with how often it is composed."""
+    match pair:
+        case DrawnShifts():
+            shift = GaussianShift(pair.mu_squared * pair.size)
+            yield Sampled(shift, pair.rate, pair.order), pair.size
+        case ReplacedInSample():
+            for order in (Order.MIXTURE_FIRST, Order.MIXTURE_SECOND):
+                yield Sampled(GaussianShift(2 * pair.mu_squared), pair.rate, order), 1
+        case CopiesDrawn():
+            yield RevealedSample(GaussianShift(pair.mu_squared * pair.draws**2), pair.rate), 1
+        case _:
+            yield pair, 1
 
 
 def _loss(pair: Sampled) -> Fraction:

@@ -28,7 +28,15 @@ from .discretisation import MassRounding
 from .distribution import LossDistribution, compose, deltas_by_pld, epsilons_by_pld
 from .doubling import delta_by_doubling, epsilon_by_doubling
 from .nodes import maximal_loss
-from .pairs import CopiesDrawn, DominatingPair, DrawnShifts, GaussianShift, Order, Sampled
+from .pairs import (
+    CopiesDrawn,
+    DominatingPair,
+    DrawnShifts,
+    GaussianShift,
+    Order,
+    ReplacedInSample,
+    Sampled,
+)
 from .product_events import epsilon_floor
 from .profiles import delta_of, total_variation
 from .revealed_sample import revealed, revealed_form
@@ -67,6 +75,9 @@ _MOST_CUT = 0.1
 _LEAST_CUT = 1e-30
 """The δ from which losses are cut off before a grid is tried: of smaller ones it helps seldom."""
 
+_SHORT_GRID = 1 << 11
+"""Points of a grid that is tried for a lower end alone."""
+
 _FAST_GRID = 1 << 12
 """Points of a grid in the fast grade."""
 
@@ -81,6 +92,9 @@ _LOOSE = 1e-4
 
 _MOST_POINTS = 64
 """Points of a fast curve, at most, that are worth a ray of their own."""
+
+_FEW_POINTS = 4
+"""Points of a fast curve, at most, each of which has a lattice of its own."""
 
 _FEW_KNOTS = 1 << 10
 """The most knots of a closed form, times deltas asked for, in the fast grade."""
@@ -324,15 +338,19 @@ class _Revealed(Route):
         if above is None:
             return None
         drawn = _drawn(counts)
-        upper = arb(epsilon_by_doubling(counts, delta) if drawn else inf)
+        upper = arb(epsilon_by_doubling(counts, delta, delta) if drawn else inf)
         if not upper.is_finite():
             upper = epsilon(above, delta).upper
         upper = upper.min(arb(_largest(counts))).upper()
         below = _below(counts, above)
         lower = epsilon(below, delta).lower if below else _ZERO
         found = Enclosure(lower.min(upper).lower(), upper)
+        if drawn and not _met(counts):
+            return found
         sizes = _grids(counts, delta)
-        return found if drawn else _narrowed(found, counts, delta, known, sizes)
+        if drawn:  # the upper end is near, and the lower one has a shape of its own to be computed
+            return _narrowed(found, counts, delta, known, (_SHORT_GRID, *sizes), _WIDE)
+        return _narrowed(found, counts, delta, known, sizes)
 
     def delta(self, counts: Counts, epsilon: float) -> Enclosure | None:
         above = _above(counts)
@@ -352,9 +370,10 @@ class _Revealed(Route):
         above = _above(counts)
         if above is None:
             return None
-        drawn = _drawn(counts)
-        lists = (epsilon_by_doubling(counts, float(x)) if drawn else inf for x in deltas)
-        bounds: Floats = np.array(list(lists))
+        bounds: Floats = np.full(deltas.shape, inf)
+        if _drawn(counts):
+            points = zip(deltas.tolist(), _rungs(deltas), strict=True)
+            bounds = np.array([epsilon_by_doubling(counts, *point) for point in points])
         if not np.isfinite(bounds).all():
             bounds = np.minimum(bounds, epsilons_upper(above, deltas, least))
         bounds = np.minimum(bounds, _largest(counts))
@@ -366,15 +385,30 @@ class _Revealed(Route):
             return None
         bounds = np.where(epsilons < _largest(counts), deltas_upper(above, epsilons, least), least)
         if _drawn(counts):
-            points = zip(epsilons, bounds, strict=True)
-            lists = [delta_by_doubling(counts, float(x), _guess(float(d))) for x, d in points]
+            points = zip(epsilons.tolist(), _rungs(bounds), strict=True)
+            lists = [delta_by_doubling(counts, x, _guess(about)) for x, about in points]
             bounds = np.minimum(bounds, lists)
         return np.maximum(bounds, least)
 
 
 def _drawn(counts: Counts) -> bool:
     """Return whether of some group, or of one record's copies, a number is drawn."""
-    return any(isinstance(pair, DrawnShifts | CopiesDrawn) for pair in counts)
+    kinds = DrawnShifts | ReplacedInSample | CopiesDrawn
+    return any(isinstance(pair, kinds) for pair in counts)
+
+
+def _met(counts: Counts) -> bool:
+    """Return whether records are replaced in samples, and nothing else is drawn: a pair of few
+    shifts, that neighbours lose, so that a grid's lower end is theirs.
+    """
+    return not any(isinstance(pair, DrawnShifts | CopiesDrawn) for pair in counts)
+
+
+def _rungs(deltas: Floats) -> list[float]:
+    """Return the δ for which lattices are made: a power of 2^6 below where many share a few."""
+    if deltas.size <= _FEW_POINTS:
+        return [float(delta) for delta in deltas]
+    return [0.5 ** (6 * ceil(-log2(delta) / 6)) if delta else 0.0 for delta in deltas]
 
 
 def _guess(delta: float) -> float:
@@ -395,13 +429,14 @@ def _below(counts: Counts, above: Counts) -> Counts:
     """Return what lies below a composition: it without revealed samples, one record of a group.
 
     Of a record that a batch may hold several times one copy, where all others are like the record
-    that takes its place: that is met, and costs no more than the pair.
+    that takes its place: that is met, and costs no more than the pair. A record that is replaced
+    may bring nothing in one data set.
     """
     found: Counts = {}
     for pair, n in counts.items():
-        if isinstance(pair, DrawnShifts | CopiesDrawn):
+        if isinstance(pair, DrawnShifts | ReplacedInSample | CopiesDrawn):
             # others of the group may bring nothing
-            order = Order.MIXTURE_FIRST if isinstance(pair, CopiesDrawn) else pair.order
+            order = pair.order if isinstance(pair, DrawnShifts) else Order.MIXTURE_FIRST
             one = Sampled(GaussianShift(pair.mu_squared), pair.rate, order)
             if revealed({one: n}) == {one: n}:
                 found[one] = found.get(one, 0) + n
@@ -598,7 +633,12 @@ def _in_parts(found: Enclosure, counts: Counts, delta: float, known: arb) -> Enc
 
 
 def _narrowed(
-    found: Enclosure, counts: Counts, delta: float, known: arb, sizes: tuple[int, ...]
+    found: Enclosure,
+    counts: Counts,
+    delta: float,
+    known: arb,
+    sizes: tuple[int, ...],
+    enough: float = _WIDEST,
 ) -> Enclosure:
     """Return an enclosure of ε(δ), by loss distributions on a grid where it is wide.
 
@@ -608,15 +648,16 @@ def _narrowed(
         delta: in (0, 1).
         known: an ε below which no more is asked.
         sizes: points of the grids, in the order in which they are tried.
+        enough: the relative width at which no more are.
     """
-    if found.relative_width <= _WIDEST or found.upper <= known or found.upper > _MOST_ON_GRIDS:
+    if found.relative_width <= enough or found.upper <= known or found.upper > _MOST_ON_GRIDS:
         return found
     if sum(counts.values()) > _MOST_STEPS_ON_GRIDS:
         return found
     with suppress(ArithmeticError):
         for grid in epsilons_by_pld(counts, delta, sizes):
             found = intersection(found, grid)
-            if found.relative_width <= _WIDEST or found.upper <= known:
+            if found.relative_width <= enough or found.upper <= known:
                 break
     return found
 

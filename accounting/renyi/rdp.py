@@ -124,7 +124,8 @@ def _log_moment(mechanism: Mechanism, order: Fraction) -> arb:
         case PoissonSampled(event=GaussianStep(sensitivity, noise_std)) if (
             sensitivity.adjacency is Adjacency.REPLACE_ONE
         ):
-            # both orders of half the variance (`pld.from_mechanisms`); this one costs no less
+            # two releases of half the variance, one an order (`pld.revealed_sample`); this order
+            # costs no less than the other
             noise = _Gaussian(_squared_ratio(sensitivity, noise_std) / 2)
             return 2 * _poisson(noise, Fraction(mechanism.rate), order)
         case PoissonSampled():

@@ -100,17 +100,22 @@ def worst_pair_epsilon(noise: float, rate: float, steps: int, delta: float) -> f
     return high
 
 
-def test_it_costs_little_more_than_the_worst_pair() -> None:
-    found = guarantee(events(4.0, 0.01, 10_000), delta=1e-5).epsilon.upper_float
-    worst = worst_pair_epsilon(4.0, 0.01, 10_000, 1e-5)
-    assert worst == pytest.approx(2.0, abs=0.02)
-    assert worst <= found <= 1.04 * worst
+@pytest.mark.parametrize(
+    ("noise", "rate", "times"),
+    [(4.0, 0.01, 10_000), (0.8, 0.1, 1), (0.8, 0.001, 3), (1.0, 0.1, 30), (2.0, 0.9, 4)],
+)
+def test_it_costs_what_the_worst_pair_does(noise: float, rate: float, times: int) -> None:
+    found = guarantee(events(noise, rate, times), delta=1e-5).epsilon
+    worst = worst_pair_epsilon(noise, rate, times, 1e-5)
+    assert found.lower_float <= worst * (1 + 1e-6)
+    assert worst * (1 - 1e-4) <= found.upper_float <= worst * (1 + 1e-3)
+    assert found.lower_float >= worst * (1 - 1e-2)
 
 
 def test_in_every_sample_it_is_the_gaussian_step() -> None:
     whole = guarantee(events(4.0, 1.0, 10), delta=1e-5).epsilon.upper_float
     almost = guarantee(events(4.0, 1 - 2.0**-40, 10), delta=1e-5).epsilon.upper_float
-    assert almost == pytest.approx(whole, rel=1e-6)
+    assert whole * (1 - 1e-9) <= almost <= whole * (1 + 3e-5)  # a lattice is so wide
 
 
 def test_a_bound_on_differences_alone_is_refused() -> None:
@@ -142,8 +147,8 @@ def test_divergences_bound_it_too() -> None:
 def test_a_lower_end_is_none_above_what_the_dominating_pair_loses(
     noise: float, rate: float, delta: float
 ) -> None:
-    """Two releases at half the variance stand above the pair that dominates: 3.53 was printed as a
-    lower end for at most 1.79, and true promises were judged not implied."""
+    """3.53 was once printed as a lower end for at most 1.79 (two releases at half the variance,
+    which stand above the pair that dominates), and true promises were judged not implied."""
     x = np.linspace(-20, 20, 400_001)
     p, q = (
         (1 - rate) * norm.pdf(x, scale=noise) + rate * norm.pdf(x, loc=moved, scale=noise)

@@ -306,13 +306,14 @@ def audit_foreign(
     recorded, last = _recorded(program, domain, level=level, seed=seed, runs=runs)
     first = recorded[0]
     again = _run(program, first.table, first.seed, first.sent)
-    moved = any(one.moved(other) > 0 for one, other in zip(first.asked, again.asked, strict=False))
-    other = "values to the mechanism" if moved else _structure(first, again)
-    if not (other or np.array_equal(first.result, again.result, equal_nan=True)):
-        other = "results"
-    if other:
-        allowed = "a function of records, messages and recorder.seed: the same run gives other "
-        raise InvalidParameter("program", program, f"{allowed}{other}")
+    asked = zip(first.asked, again.asked, strict=False)
+    differs = "other values to the mechanism" if any(a.moved(b) > 0 for a, b in asked) else ""
+    differs = differs or _structure(first, again)
+    if not (differs or np.array_equal(first.result, again.result, equal_nan=True)):
+        differs = "another result"
+    if differs:
+        allowed = "a function of records, messages and recorder.seed: the same run gives "
+        raise InvalidParameter("program", program, f"{allowed}{differs}")
 
     noted: dict[str, str] = {}
     lemma = _Replayed(

@@ -166,6 +166,12 @@ def _read_parquet(path: Path, schema: Schema) -> Table:
         table = parquet.read_table(path)
     except invalid as error:
         raise UnreadableFile(f"{path}: Expected a Parquet file ({error}).") from error
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if column.type.num_fields:
+            raise UnreadableFile(
+                f"{path}: Expected a number or a text in every cell of column {name!r} instead got "
+                f"{column.type}."
+            )
     cells: list[Cells] = [column.to_pylist() for column in table.columns]
     columns = _used(path, table.column_names, cells, schema)
     return Table(str(path), columns, range(1, table.num_rows + 1), "row")

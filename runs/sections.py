@@ -360,6 +360,10 @@ class Noise(Section, frozen=True, kw_only=True):
     sampler: SamplerName
     seed: int | None = None
 
+    def __repr__(self) -> str:
+        """Without the seed: a notebook prints the last value of a cell."""
+        return f"Noise(sampler={self.sampler.value}{'' if self.seed is None else ', seed=kept'})"
+
     def __post_init__(self) -> None:
         if (self.seed is None) != (self.sampler is SamplerName.SYSTEM):
             raise ValueError("Expected a seed for philox and pcg64, and none for system")

@@ -250,6 +250,12 @@ def _run_file(folder: Path, lines: list[str]) -> Path:
     return path
 
 
+def test_no_configuration_prints_the_seed_of_its_noise(tmp_path: Path) -> None:
+    configuration = read_configuration(_run_file(tmp_path / "run", []))
+    assert configuration.noise.seed == 7
+    assert "seed=7" not in repr(configuration) + str(configuration.noise)
+
+
 def test_held_out_records_show_in_nothing_that_is_for_others(tmp_path: Path) -> None:
     """A run with its report, twice with one seed: the second file has three held-out records more.
     What may be published is the same, but for times and hashes; the holder's report is not. (Also

@@ -78,7 +78,7 @@ class FileAnchor:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = Path(path).absolute()
 
     def last(self) -> Head | None:
         """Return the head that is farthest, None where there is no file.

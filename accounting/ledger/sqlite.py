@@ -105,7 +105,7 @@ class SqliteLedger(Ledger):
         Autocommit, with explicit transactions; SQLite's own waiting is off, see `_execute`.
         """
         super().__init__(None if anchor is None else FileAnchor(anchor))
-        self.path = Path(path)
+        self.path = Path(path).absolute()  # wherever the process goes
         self._read_only = read_only
         self._timeout = timeout
         self._process = os.getpid()
@@ -117,7 +117,7 @@ class SqliteLedger(Ledger):
                 os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))
         with self._explained():
             self._connection = sqlite3.connect(
-                f"{self.path.absolute().as_uri()}?mode={mode}",
+                f"{self.path.as_uri()}?mode={mode}",
                 uri=True,
                 timeout=0,
                 isolation_level=None,
@@ -154,7 +154,7 @@ class SqliteLedger(Ledger):
         """Return how another process opens the same file, with the same budget."""
         anchor = None if self._anchor is None else self._anchor.path.absolute()
         opened = partial(_reopened, read_only=self._read_only, timeout=self._timeout, anchor=anchor)
-        return (opened, (self.path.absolute(),))
+        return (opened, (self.path,))
 
     def close(self) -> None:
         """Close the file; what was written is in it, and not in the `-wal` file beside it.

@@ -155,6 +155,10 @@ def _readings(releases: Sequence[StatedRelease], adjacency: Adjacency | None) ->
         schemes += [Sampling.POISSON, Sampling.SHUFFLED]
     if unsaid and all(r.batch is not None for r in unsaid):
         schemes.append(Sampling.FIXED_BATCH)
+        # the one that may cost more than no sampling at all
+        gaussian = all(r.kind is MechanismKind.GAUSSIAN for r in unsaid)
+        if gaussian and all(r.records is not None for r in unsaid):
+            schemes.append(Sampling.WITH_REPLACEMENT)
     relations = [(Adjacency.ZERO_OUT_ONE, False), (Adjacency.REPLACE_ONE, True)]
     if adjacency is not None:
         relations = [(adjacency, False)]
@@ -164,7 +168,7 @@ def _readings(releases: Sequence[StatedRelease], adjacency: Adjacency | None) ->
         if unsaid_relation and (shuffled or scheme is Sampling.SHUFFLED):
             # a record more moves all that stand behind it to other batches
             yield _Reading(Adjacency.ADD_REMOVE_ONE, False, scheme)
-        replacing = scheme is Sampling.FIXED_BATCH or any(
+        replacing = scheme in (Sampling.FIXED_BATCH, Sampling.WITH_REPLACEMENT) or any(
             r.sampling in (Sampling.FIXED_BATCH, Sampling.WITH_REPLACEMENT)
             or r.kind is MechanismKind.RANDOMISED_RESPONSE
             for r in releases

@@ -88,9 +88,10 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
             ValueError: for fewer than two classes, and in scikit-learn's words for too many.
             InvalidParameter: for a label outside of `classes`.
         """
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of how many different labels there are
-            check_classification_targets(y)
+        if self.classes is None:  # else a label is one of them or not, whatever the others are
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of how many different labels there are
+                check_classification_targets(y)
         classes = np.unique(y if self.classes is None else np.asarray(self.classes))
         if len(classes) < 2:
             raise ValueError("Expected at least two classes instead got 1 class.")

@@ -479,3 +479,11 @@ def test_a_row_depends_on_its_record_only(
     assert np.array_equal(after.labels[same], before.labels[same])
     alone = encoded([people[at]], folder, SCALED)
     assert np.array_equal(alone.features.toarray()[0], before.features.toarray()[at])
+
+
+def test_a_parquet_column_of_lists_is_refused_by_name(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="the extra `parquet` is not installed")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table({"age": [[1.0], [2.0]]}), tmp_path / "lists.parquet")
+    with pytest.raises(UnreadableFile, match="every cell of column 'age'"):
+        load_records(tmp_path / "lists.parquet", schema=SCHEMA)

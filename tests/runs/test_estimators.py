@@ -846,3 +846,11 @@ def test_no_warning_counts_different_labels() -> None:
         warnings.simplefilter("error", UserWarning)
         warnings.simplefilter("ignore", RepeatableNoise)
         admm(classes=range(40), rounds=2).fit(X[:60], labels)
+
+
+def test_a_label_of_a_named_class_is_taken_whatever_the_others_are() -> None:
+    """A class that is no whole number was refused as continuous, where a record had it."""
+    labels = np.where(np.arange(60) % 2, 1.0, 2.0)
+    for one in (2.0, 2.5):
+        labels[7] = one
+        admm(classes=(1.0, 2.0, 2.5), rounds=2).fit(X[:60], labels)

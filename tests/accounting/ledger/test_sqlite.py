@@ -9,6 +9,7 @@
 
 import json
 import os
+import pickle
 import random
 import signal
 import sqlite3
@@ -406,3 +407,17 @@ def test_a_long_run_of_many_parties_stays_small(tmp_path: Path) -> None:
         assert ledger.verify().documents == 2
         assert ledger.spent().mu_squared == COST * 100
     assert path.stat().st_size < 150_000
+
+
+def test_a_copy_of_a_handle_is_of_its_own_file_wherever_the_process_went(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another folder has a ledger of the same name, which fits were once charged to."""
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        SqliteLedger(tmp_path / name / "a.ledger").close()
+    monkeypatch.chdir(tmp_path / "here")
+    with SqliteLedger("a.ledger") as ledger:
+        monkeypatch.chdir(tmp_path / "there")
+        with pickle.loads(pickle.dumps(ledger)) as copy:
+            assert copy.path == ledger.path == tmp_path / "here" / "a.ledger"

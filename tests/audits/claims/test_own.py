@@ -1,5 +1,6 @@
 """The court for the user's own claims: verdicts by reading, against independent routes."""
 
+from dataclasses import replace
 from fractions import Fraction
 from math import exp, sqrt
 from typing import Any
@@ -103,6 +104,20 @@ def test_an_unstated_scheme_may_be_no_amplification_at_all() -> None:
     costs = judged([sampled], PromisedEpsilon(2.0, 1e-5), adjacency=ADJACENCY).figures
     none, poisson, shuffled = (cost.upper_float for cost in costs.values())
     assert poisson < 2.0 < shuffled < none
+
+
+def test_an_unstated_scheme_may_draw_one_record_again_and_again() -> None:
+    """No sampling at all costs 4.38, which was called the most that any scheme does."""
+    sampled = StatedRelease(
+        MechanismKind.GAUSSIAN, sensitivity=2.0, noise=2.0, rounds=1, batch=100, records=100
+    )
+    replace_one = Adjacency.REPLACE_ONE
+    found = judged([sampled], PromisedEpsilon(5.9, 1e-5), adjacency=replace_one)
+    assert found.verdict is ClaimVerdict.UNSPECIFIED
+    said = replace(sampled, sampling=Sampling.WITH_REPLACEMENT)
+    dearest = judged([said], PromisedEpsilon(5.9, 1e-5), adjacency=replace_one)
+    assert dearest.verdict is ClaimVerdict.NOT_IMPLIED
+    assert max(cost.upper_float for cost in found.figures.values()) == dearest.true.upper_float
 
 
 def epochs(rounds: int, batch: int, records: int) -> StatedRelease:

@@ -69,7 +69,7 @@ def copies_tails(pair: CopiesDrawn, x: arb) -> tuple[arb, arb]:
         return 1 - q, 1 - p
     if not x >= 0:
         raise ArithmeticError(f"x={x} must be apart from zero.")
-    law = _law(pair, ctx.prec)
+    law = law_of(pair, ctx.prec)
     mu, root = law.mu_squared.sqrt(), arb(2).sqrt()
     s = law.mu_squared / 2 if x == 0 else _threshold(law, x)
     with_it, without, common = law.rest, arb(0), arb(0)
@@ -86,7 +86,7 @@ def copies_tails(pair: CopiesDrawn, x: arb) -> tuple[arb, arb]:
 
 
 @lru_cache(maxsize=64)
-def _law(pair: CopiesDrawn, bits: int) -> _Law:
+def law_of(pair: CopiesDrawn, bits: int) -> _Law:
     """Return the probabilities of 0, 1, ... copies, to so many bits."""
     n, m = pair.records, pair.draws
     least = arb(2) ** -_LEAST_BITS

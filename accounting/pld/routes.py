@@ -24,6 +24,7 @@ from ..gaussian import fast as gaussian_fast
 from ..numbers.enclosure import Enclosure, ball_of, intersection, precision
 from . import contour, contour_certified, few_steps, ray_certified
 from .closed_form import MOST_KNOTS, Curve, closed_form
+from .copies_floor import copies_floor
 from .discretisation import MassRounding
 from .distribution import LossDistribution, compose, deltas_by_pld, epsilons_by_pld
 from .doubling import delta_by_doubling, epsilon_by_doubling
@@ -346,7 +347,10 @@ class _Revealed(Route):
         lower = epsilon(below, delta).lower if below else _ZERO
         found = Enclosure(lower.min(upper).lower(), upper)
         if drawn and not _met(counts):
-            return found
+            for pair, n in counts.items() if found.relative_width > _WIDE else ():
+                if isinstance(pair, CopiesDrawn):
+                    lower = lower.max(copies_floor(pair, n, delta))
+            return Enclosure(lower.min(upper).lower(), upper)
         sizes = _grids(counts, delta)
         if drawn:  # the upper end is near, and the lower one has a shape of its own to be computed
             return _narrowed(found, counts, delta, known, (_SHORT_GRID, *sizes), _WIDE)

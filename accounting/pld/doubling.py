@@ -35,6 +35,9 @@ _MOST_LOSS = 384
 """The largest loss of one step that goes on a grid: balls get four more bits for each unit of it.
 """
 
+_LEAST_TAIL = 2.0**-1024
+"""The mass down to which losses of one step are looked for."""
+
 _CUT = 1e-5
 """The part of δ that may be cut off at each level."""
 
@@ -249,12 +252,16 @@ def _one(pair: DominatingPair, step: Fraction, grid: LossGrid, tail: int) -> _Lo
 
 
 def top_loss(pair: DominatingPair, tail: float) -> float:
-    """Return a loss beyond which little mass lies; only the precision depends on it."""
+    """Return a loss beyond which little mass lies; only the precision depends on it.
+
+    With bits enough that balls around masses tell `tail` from nothing.
+    """
     top = 2.0**-20
-    while not tails_of(pair, arb(top))[0] <= tail:
-        top *= 1.5
-        if top > _MOST_LOSS:
-            raise TooFine(f"Expected losses up to {_MOST_LOSS} in one step.")
+    with precision(64 - floor(log2(max(tail, _LEAST_TAIL)))):
+        while not tails_of(pair, arb(top))[0] <= tail:
+            top *= 1.5
+            if top > _MOST_LOSS:
+                raise TooFine(f"Expected losses up to {_MOST_LOSS} in one step.")
     return top
 
 

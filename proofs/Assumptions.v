@@ -8,9 +8,10 @@ From Dpledger Require
   Schedules Conversion Sensitivity Nonnegative Rounding Finite Domination Lattice GaussianIntegral
   Gaussian Pure LaplaceProfile PureRenyi DiscreteLaplace GaussianWeights DiscreteGaussian
   GaussianDelta
-  GaussianConvolution Descent GaussianComposition PoissonSampling BatchSampling Events GaussianSeries Enclosure
+  GaussianConvolution Descent GaussianComposition PoissonSampling BatchSampling ReplacedSample Events
+  GaussianSeries Enclosure
   Losses GaussianLosses Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
-  PureLoss LaplaceLoss Checker MachineIntegers FastChecker Operations Derivations Claims Soundness
+  ReplacedLoss PureLoss LaplaceLoss Checker MachineIntegers FastChecker Operations Derivations Claims Soundness
   Example FilterExample EndToEnd.
 
 Open Scope R_scope.
@@ -182,6 +183,11 @@ Definition batch_sampling_theorems := (
 Print batch_sampling_theorems.
 Print Assumptions batch_sampling_theorems.
 
+Definition replaced_sample_theorems := (
+  @ReplacedSample.poisson_replaced).
+Print replaced_sample_theorems.
+Print Assumptions replaced_sample_theorems.
+
 Definition events_theorems := (
   @Events.events_pure,
   @Events.events_rdp,
@@ -221,7 +227,10 @@ Definition losses_theorems := (
   @FixedGaussian.removal_above_sound,
   @SampledLoss.checked_sound,
   @SampledLoss.step_losses_sound,
+  @SampledLoss.turned_losses_sound,
   @SampledLoss.batch_losses_sound,
+  @ReplacedLoss.replaced_above_sound,
+  @ReplacedLoss.replaced_losses_sound,
   @SampledLoss.loss_delta_sound,
   @PureLoss.odds_dominate,
   @PureLoss.answers_dominate,
@@ -261,6 +270,7 @@ Definition checker_theorems := (
   @Operations.block_sound,
   @Derivations.minimiser_within,
   @Derivations.derived_sound,
+  @Derivations.added_sound,
   @Claims.concluded_said,
   @Claims.filtered_said,
   @Claims.check_filter_sound,
@@ -277,6 +287,7 @@ Definition checker_theorems := (
   @Example.example_attained,
   @Example.computed_satisfied,
   @Example.sampled_satisfied,
+  @Example.replaced_satisfied,
   @Example.batch_satisfied,
   @Example.laplace_satisfied,
   @Example.total_in_l1,
@@ -302,6 +313,7 @@ Definition end_to_end_theorems := (
   @EndToEnd.example_dp,
   @EndToEnd.computed_gdp,
   @EndToEnd.sampled_dp,
+  @EndToEnd.replaced_dp,
   @EndToEnd.batch_dp,
   @EndToEnd.laplace_run_pure,
   @EndToEnd.laplace_run_dp,

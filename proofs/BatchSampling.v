@@ -213,23 +213,17 @@ Qed.
 
 (** ** A record replaced *)
 
-(** As with a record that is sampled against without it, at thresholds above one; below, the two laws
-    change places. *)
-Definition replaced_profile (r : R) (F : R -> R -> R) (a b : R) : R :=
-  if Rle_dec a b then removal_profile r F a b else a - b + removal_profile r F b a.
+(** A bound at thresholds above one; below, the two laws change places. *)
+Definition turned (G : R -> R -> R) (a b : R) : R :=
+  if Rle_dec a b then G a b else a - b + G b a.
 
-Lemma replaced_diag r F a b :
-  0 <= r <= 1 -> (forall a b, 0 <= a -> 0 <= b -> plus_part (a - b) <= F a b) ->
-  0 <= a -> 0 <= b -> plus_part (a - b) <= replaced_profile r F a b.
+Lemma turned_diag G a b :
+  (forall a b, 0 <= a <= b -> 0 <= G a b) -> 0 <= a -> 0 <= b ->
+  plus_part (a - b) <= turned G a b.
 Proof.
-  intros Hr HF Ha Hb.
-  assert (Up : forall u v, 0 <= u <= v -> 0 <= removal_profile r F u v).
-  { intros u v H; unfold removal_profile; destruct (Rle_dec (u * (1 - r)) v) as [L|L]; [|nra].
-    apply Rle_trans with (plus_part (u * r - (v - u * (1 - r)))); [apply plus_part_nonneg|].
-    apply HF; nra. }
-  unfold replaced_profile; destruct (Rle_dec a b) as [L|L].
-  - rewrite plus_part_0 by lra; apply Up; lra.
-  - rewrite plus_part_id by lra; pose proof (Up b a ltac:(lra)); lra.
+  intros HG Ha Hb; unfold turned; destruct (Rle_dec a b) as [L|L].
+  - rewrite plus_part_0 by lra; apply HG; lra.
+  - rewrite plus_part_id by lra; pose proof (HG b a ltac:(lra)); lra.
 Qed.
 
 Lemma excess_turned {A} (l : list A) p q a b :
@@ -240,6 +234,49 @@ Proof.
   - apply total_ext; intros y _; unfold plus_part, Rmax.
     destruct (Rle_dec 0 (a * p y - b * q y)), (Rle_dec 0 (b * q y - a * p y)); lra.
   - rewrite total_plus, total_minus, !total_scal, Sp, Sq; unfold excess; ring.
+Qed.
+
+Lemma turned_below {A} (l : list A) p q G :
+  distribution l p -> distribution l q ->
+  (forall a b, 0 <= a <= b -> excess l p q a b <= G a b /\ excess l q p a b <= G a b) ->
+  below_profile l p q (turned G).
+Proof.
+  intros Dp Dq H a b Ha Hb; unfold turned; destruct (Rle_dec a b) as [L|L]; [apply H; lra|].
+  rewrite (excess_turned l p q a b Dp Dq); apply Rplus_le_compat_l, H; lra.
+Qed.
+
+Lemma turned_both {A} (l : list A) p q G y :
+  distribution l p -> distribution l q -> below_profile l p q (turned G) -> 1 <= y ->
+  excess l p q 1 y <= G 1 y /\ excess l q p 1 y <= G 1 y.
+Proof.
+  intros Dp Dq B Hy; split.
+  - specialize (B 1 y ltac:(lra) ltac:(lra)); unfold turned in B.
+    destruct (Rle_dec 1 y); [exact B|lra].
+  - specialize (B y 1 ltac:(lra) ltac:(lra)); unfold turned in B.
+    rewrite (excess_turned l p q y 1 Dp Dq) in B; destruct (Rle_dec y 1); [|lra].
+    replace y with 1 in * by lra; lra.
+Qed.
+
+(** With a record that is sampled against without it. *)
+Definition replaced_profile (r : R) (F : R -> R -> R) : R -> R -> R := turned (removal_profile r F).
+
+Lemma replaced_diag r F a b :
+  0 <= r <= 1 -> (forall a b, 0 <= a -> 0 <= b -> plus_part (a - b) <= F a b) ->
+  0 <= a -> 0 <= b -> plus_part (a - b) <= replaced_profile r F a b.
+Proof.
+  intros Hr HF; apply turned_diag; intros u v H.
+  unfold removal_profile; destruct (Rle_dec (u * (1 - r)) v) as [L|L]; [|nra].
+  apply Rle_trans with (plus_part (u * r - (v - u * (1 - r)))); [apply plus_part_nonneg|].
+  apply HF; nra.
+Qed.
+
+Lemma sampled_distribution {A} (l : list A) r p w :
+  0 <= r <= 1 -> distribution l p -> distribution l w -> distribution l (sampled r p w).
+Proof.
+  intros Hr [Np Sp] [Nw Sw]; split.
+  - intros y Iy; specialize (Np y Iy); specialize (Nw y Iy); unfold sampled.
+    apply Rplus_le_le_0_compat; apply Rmult_le_pos; lra.
+  - unfold sampled; rewrite total_plus, !total_scal, Sp, Sw; ring.
 Qed.
 
 Section Replaced.
@@ -294,16 +331,9 @@ Lemma replaced_beside u v w :
   below_profile l u v F -> below_profile l v u F -> below_profile l u w F -> below_profile l v w F ->
   below_profile l (sampled r u w) (sampled r v w) (replaced_profile r F).
 Proof.
-  intros Du Dv Dw Buv Bvu Buw Bvw a b Ha Hb; unfold replaced_profile.
-  assert (Dist : forall p, distribution l p -> distribution l (sampled r p w)).
-  { intros p [Np Sp]; destruct Dw as [Nw Sw]; split.
-    - intros y Iy; specialize (Np y Iy); specialize (Nw y Iy); unfold sampled.
-      apply Rplus_le_le_0_compat; apply Rmult_le_pos; lra.
-    - unfold sampled; rewrite total_plus, !total_scal, Sp, Sw; ring. }
-  destruct (Rle_dec a b) as [L|L].
-  - apply removed_beside; auto.
-  - rewrite excess_turned by (apply Dist; assumption).
-    apply Rplus_le_compat_l, removed_beside; auto; lra.
+  intros Du Dv Dw Buv Bvu Buw Bvw.
+  apply turned_below; [apply sampled_distribution; auto|apply sampled_distribution; auto|].
+  intros a b H; split; apply removed_beside; auto.
 Qed.
 
 End Replaced.

@@ -4,7 +4,7 @@
 
 From Coq Require Import List Bool QArith Qround PArith ZArith Lia FMapPositive Mergesort Orders.
 From Dpledger Require Import Enclosure LossLists LossEnclosures LossComposition FixedPoint
-  SampledLoss PureLoss LaplaceLoss Certificate.
+  SampledLoss ReplacedLoss PureLoss LaplaceLoss Certificate.
 Import ListNotations.
 Open Scope Q_scope.
 
@@ -237,11 +237,22 @@ Fixpoint sums (d : derivation) : bool :=
   | _ => false
   end.
 
+(** Sums of vectors that are bounded one by one: a record more moves them by half of what replacing
+    one does. *)
+Fixpoint bounds_each_record (d : derivation) : bool :=
+  match d with
+  | Leaf (SumOfBounded _) _ => true
+  | Unary (Scaled _ | LinearMap _) _ p => bounds_each_record p
+  | Binary (Sum _ _ | Concatenation) _ p q => bounds_each_record p && bounds_each_record q
+  | _ => false
+  end.
+
 (** Samples that hide a record under a relation. *)
-Definition scheme_ok (s : scheme) (moved : relation) : bool :=
+Definition scheme_ok (s : scheme) (moved : relation) (d : derivation) : bool :=
   match s with
   | Poisson rate =>
-      negb (relation_eqb moved ReplaceOne) && positive_number rate && Qle_bool rate 1
+      (negb (relation_eqb moved ReplaceOne) || bounds_each_record d)
+      && positive_number rate && Qle_bool rate 1
   | FixedBatch size records => relation_eqb moved ReplaceOne && Pos.leb size records
   end.
 
@@ -261,7 +272,7 @@ Definition mechanism_ok (r : relation) (table : PositiveMap.t mechanism) (m : me
       relation_eqb moved r && positive_number std &&
       match derived r d with Some s => Qeq_bool s squared | None => false end
   | SampledStep drawn moved squared d std =>
-      scheme_ok drawn moved && relation_eqb moved r
+      scheme_ok drawn moved d && relation_eqb moved r
       && negb (relation_eqb r AddRemoveOne && renormalised d) && positive_number std &&
       match derived r d with Some s => Qeq_bool s squared | None => false end
   | LaplaceStep moved squared d scale | DiscreteLaplaceStep moved squared d scale =>
@@ -466,20 +477,26 @@ Definition share_of (m : mechanism) : Q :=
   | _ => 1
   end.
 
-(** Which share of the records a sample holds. *)
-Definition share_drawn (s : scheme) : Q :=
-  match s with Poisson rate => rate | FixedBatch size records => Zpos size # records end.
+(** What neighbours differ in, as a Gaussian step on a sample meets it: a record that it sees with some
+    probability, or it is not there; a record of a batch, and another one in its place; a record of a
+    Poisson sample, and another one in its place. *)
+Inductive contrast := Removed (rate : Q) | Batched (share : Q) | Exchanged (rate : Q).
+
+Definition contrast_of (drawn : scheme) (moved : relation) : contrast :=
+  match drawn, moved with
+  | FixedBatch size records, _ => Batched (Zpos size # records)
+  | Poisson rate, ReplaceOne => Exchanged rate
+  | Poisson rate, _ => Removed rate
+  end.
 
 (** The losses of a step whose (sensitivity / noise)^2 this is, in both orders. *)
-Definition scheme_losses (s : scheme) (w bits : Z) (ratio step : Q) (dense tail : Z) :
+Definition contrast_losses (x : contrast) (w bits : Z) (ratio step : Q) (dense tail : Z) :
   option (whole_loss * whole_loss) :=
-  match s with
-  | Poisson rate => step_losses w bits ratio rate step dense tail
-  | FixedBatch _ _ =>
-      match batch_losses w bits ratio (share_drawn s) step dense tail with
-      | Some l => Some (l, l)
-      | None => None
-      end
+  let alike l := match l with Some l => Some (l, l) | None => None end in
+  match x with
+  | Removed rate => step_losses w bits ratio rate step dense tail
+  | Batched share => alike (batch_losses w bits ratio share step dense tail)
+  | Exchanged rate => alike (replaced_losses w bits ratio rate step dense tail)
   end.
 
 (** The losses of one step, in both orders; a pure step's is symmetric. Gaussian steps on all records
@@ -487,9 +504,9 @@ Definition scheme_losses (s : scheme) (w bits : Z) (ratio step : Q) (dense tail 
 Definition losses_of (m : mechanism) (w bits : Z) (step : Q) (dense tail : Z) :
   option (whole_loss * whole_loss) :=
   match m with
-  | SampledStep drawn _ squared _ std =>
+  | SampledStep drawn moved squared _ std =>
       if positive_number squared
-      then scheme_losses drawn w bits (squared / (std * std)) step dense tail
+      then contrast_losses (contrast_of drawn moved) w bits (squared / (std * std)) step dense tail
       else None
   | LaplaceStep _ squared _ scale =>
       match laplace_loss w bits (squared / (scale * scale)) step dense with

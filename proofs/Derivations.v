@@ -500,3 +500,89 @@ Proof.
 Qed.
 
 End Derivations.
+
+(** Replacing a record of sums of bounded vectors takes one out and adds one: half as far each. *)
+Theorem added_sound {X} (null : X) d (V : Space) (q : list X -> V) :
+  derives null ReplaceOne d V q -> forall s, bounds_each_record d = true ->
+  derived ReplaceOne d = Some s ->
+  0 <= Q2R s /\ sensitivity add_remove_one q (sqrt (Q2R s) / 2).
+Proof.
+  intros H s Each Hs; split; [exact (derived_nonneg _ _ _ Hs)|].
+  assert (Half : forall x, 0 <= x -> sqrt x / 2 * (sqrt x / 2) = x / 4).
+  { intros x Hx; replace (sqrt x / 2 * (sqrt x / 2)) with (sqrt x * sqrt x / 4) by field.
+    rewrite sqrt_sqrt by exact Hx; reflexivity. }
+  assert (Root : forall (U : Space) (f : list X -> U) t x, 0 <= t -> t * t <= x / 4 ->
+            sensitivity add_remove_one f t -> sensitivity add_remove_one f (sqrt x / 2)).
+  { intros U f t x Ht Hx S; apply sensitivity_weaken with (1 := S).
+    pose proof (sqrt_pos x); assert (0 <= x) by nra; pose proof (Half x H1).
+    apply Rnot_lt_le; intros L; nra. }
+  revert s Each Hs; induction H; intros s Each Hs; cbn [derived bounds_each_record] in *;
+    try discriminate Each.
+  - (* a sum *)
+    apply stated_some in Hs as [-> (least & E & Le)]; cbn in E; cbv zeta in E.
+    apply guard_some in E as [G <-]; apply nonnegative_R in G.
+    apply (Root _ _ (Q2R bound)); [exact G| |apply sum_sensitivity_add_remove; assumption].
+    rewrite !Q2R_mult, Q2R_number in Le; lra.
+  - (* scaled *)
+    destruct (derived ReplaceOne d) as [s'|] eqn:D; [|discriminate].
+    pose proof (derived_nonneg _ _ _ D) as P; specialize (IHderives s' Each eq_refl).
+    apply stated_some in Hs as [-> (least & E & Le)]; cbn in E; injection E as <-.
+    rewrite !Q2R_mult in Le; pose proof (sqrt_pos (Q2R s')).
+    apply (Root _ _ (Rabs (Q2R factor) * (sqrt (Q2R s') / 2)));
+      [apply Rmult_le_pos; [apply Rabs_pos|lra]| |apply sensitivity_scale, IHderives].
+    replace (Rabs (Q2R factor) * (sqrt (Q2R s') / 2) * (Rabs (Q2R factor) * (sqrt (Q2R s') / 2)))
+      with (Rabs (Q2R factor) * Rabs (Q2R factor) * (sqrt (Q2R s') / 2 * (sqrt (Q2R s') / 2))) by ring.
+    rewrite Half, <- Rabs_mult, Rabs_right by (try assumption; nra); lra.
+  - (* mapped *)
+    destruct (derived ReplaceOne d) as [s'|] eqn:D; [|discriminate].
+    pose proof (derived_nonneg _ _ _ D) as P; specialize (IHderives s' Each eq_refl).
+    apply stated_some in Hs as [-> (least & E & Le)]; cbn in E.
+    apply guard_some in E as [G <-]; apply nonnegative_R in G; rewrite !Q2R_mult in Le.
+    pose proof (sqrt_pos (Q2R s')).
+    apply (Root _ _ (Q2R bound * (sqrt (Q2R s') / 2)));
+      [apply Rmult_le_pos; lra| |apply sensitivity_linear; assumption].
+    replace (Q2R bound * (sqrt (Q2R s') / 2) * (Q2R bound * (sqrt (Q2R s') / 2)))
+      with (Q2R bound * Q2R bound * (sqrt (Q2R s') / 2 * (sqrt (Q2R s') / 2))) by ring.
+    rewrite Half by assumption; lra.
+  - (* a sum of two *)
+    apply andb_true_iff in Each as [Each Each'].
+    destruct (derived ReplaceOne d) as [s1|] eqn:D; [|discriminate].
+    destruct (derived ReplaceOne e) as [s2|] eqn:D'; [|discriminate].
+    specialize (IHderives1 s1 Each eq_refl); specialize (IHderives2 s2 Each' eq_refl).
+    apply stated_some in Hs as [-> (least & E & Le)]; cbn in E.
+    apply guard_some in E as [G <-]; rewrite !andb_true_iff in G.
+    destruct G as [[[Gu Gv] Us] Vt]; apply nonnegative_R in Gu, Gv.
+    apply Qle_bool_R in Us, Vt; rewrite Q2R_mult in Us, Vt.
+    rewrite Q2R_mult, Q2R_plus in Le; apply root_le in Us, Vt; try assumption.
+    apply (Root _ _ (Q2R u / 2 + Q2R v / 2)); [lra|lra|].
+    apply sensitivity_weaken with (sqrt (Q2R s1) / 2 + sqrt (Q2R s2) / 2); [|lra].
+    apply sensitivity_sum; assumption.
+  - (* a difference *)
+    apply andb_true_iff in Each as [Each Each'].
+    destruct (derived ReplaceOne d) as [s1|] eqn:D; [|discriminate].
+    destruct (derived ReplaceOne e) as [s2|] eqn:D'; [|discriminate].
+    specialize (IHderives1 s1 Each eq_refl); specialize (IHderives2 s2 Each' eq_refl).
+    apply stated_some in Hs as [-> (least & E & Le)]; cbn in E.
+    apply guard_some in E as [G <-]; rewrite !andb_true_iff in G.
+    destruct G as [[[Gu Gv] Us] Vt]; apply nonnegative_R in Gu, Gv.
+    apply Qle_bool_R in Us, Vt; rewrite Q2R_mult in Us, Vt.
+    rewrite Q2R_mult, Q2R_plus in Le; apply root_le in Us, Vt; try assumption.
+    apply (Root _ _ (Q2R u / 2 + Q2R v / 2)); [lra|lra|].
+    apply sensitivity_weaken with (sqrt (Q2R s1) / 2 + sqrt (Q2R s2) / 2); [|lra].
+    apply sensitivity_sum; [exact IHderives1|].
+    replace (sqrt (Q2R s2) / 2) with (Rabs (-1) * (sqrt (Q2R s2) / 2)) by (rewrite Rabs_minus_1; ring).
+    apply (sensitivity_scale _ (-1)), IHderives2.
+  - (* side by side *)
+    apply andb_true_iff in Each as [Each Each'].
+    destruct (derived ReplaceOne d) as [s1|] eqn:D; [|discriminate].
+    destruct (derived ReplaceOne e) as [s2|] eqn:D'; [|discriminate].
+    specialize (IHderives1 s1 Each eq_refl); specialize (IHderives2 s2 Each' eq_refl).
+    pose proof (derived_nonneg _ _ _ D); pose proof (derived_nonneg _ _ _ D').
+    apply stated_some in Hs as [-> (least & E & Le)]; cbn in E; injection E as <-.
+    rewrite Q2R_plus in Le; pose proof (sqrt_pos (Q2R s1)); pose proof (sqrt_pos (Q2R s2)).
+    pose proof (sensitivity_concatenation _ q q' (sqrt (Q2R s1) / 2) (sqrt (Q2R s2) / 2)
+                  ltac:(lra) ltac:(lra) IHderives1 IHderives2) as C.
+    apply (Root _ _ _ _ (sqrt_pos _)) with (2 := C); rewrite !Half by assumption.
+    rewrite sqrt_sqrt; lra.
+  - intros l l' A; eapply Rle_trans; [apply H0|apply IHderives; assumption].
+Qed.

@@ -95,6 +95,17 @@ Proof.
   - apply sampled_satisfied, Hg.
 Qed.
 
+Theorem replaced_dp (grid : list R) :
+  ascending m_infty grid ->
+  let r := one_release [1%nat] (EachWith (Q2R (1 # 8)))
+             (fun l => scale (Q2R (1 # 2)) (vsum cut_to_1 l)) grid in
+  dp (one_part replace_one) (all_transcripts r) (run_law r) (Q2R (5 # 2)) (Q2R (1 # 100000)).
+Proof.
+  intros Hg r; apply (check_dp replaced_example ReplaceOne) with (null := 0).
+  - vm_compute; reflexivity.
+  - apply replaced_satisfied, Hg.
+Qed.
+
 Theorem batch_dp (grid : list R) :
   ascending m_infty grid ->
   let r := one_release [1%nat] (OutOf 2 16 0) (mean_over cut_to_1 2) grid in

@@ -267,6 +267,10 @@ Definition sampled_example (drawn : scheme) (moved : relation) (d : derivation) 
 Definition poisson_example (moved : relation) : certificate :=
   sampled_example (Poisson (1 # 8)) moved (Leaf (SumOfBounded 1) 1).
 
+(** Half of the sum, of which a record is replaced: each moves it by 1/2 at most. *)
+Definition replaced_example : certificate :=
+  sampled_example (Poisson (1 # 8)) ReplaceOne (Unary (Scaled (1 # 2)) 1 (Leaf (SumOfBounded 1) 4)).
+
 (** A mean of 2 records out of 16. *)
 Definition batch_example : certificate :=
   sampled_example (FixedBatch 2 16) ReplaceOne (Leaf (MeanOfBounded 1 2) 1).
@@ -303,6 +307,17 @@ Proof.
     rewrite add_comm, add_zero; reflexivity.
   - apply (derives_sum_of 0 moved 1 1 (euclidean 1) cut_to_1); [|intros _; apply zero_is_null].
     intros x; rewrite Q2R_number; apply cut_to_1_bounded.
+Qed.
+
+Theorem replaced_satisfied grid :
+  ascending m_infty grid ->
+  satisfies 0 replaced_example
+    (one_release [1%nat] (EachWith (Q2R (1 # 8))) (fun l => scale (Q2R (1 # 2)) (vsum cut_to_1 l)) grid).
+Proof.
+  intros Hg; apply sample_satisfies; [exact Hg|reflexivity|discriminate|].
+  apply (derives_scaled 0 ReplaceOne (1 # 2) 1 (Leaf (SumOfBounded 1) 4) (euclidean 1) (vsum cut_to_1)).
+  apply (derives_sum_of 0 ReplaceOne 1 4 (euclidean 1) cut_to_1); [|discriminate].
+  intros x; rewrite Q2R_number; apply cut_to_1_bounded.
 Qed.
 
 Theorem batch_satisfied grid :

@@ -4,7 +4,8 @@
 
 From Coq Require Import List ZArith QArith Derive.
 From Dpledger Require Import MachineIntegers Enclosure Kronecker LossLists FixedPoint FixedGaussian
-  LossEnclosures LossComposition SampledLoss PureLoss LaplaceLoss Certificate Checker.
+  LossEnclosures LossComposition SampledLoss ReplacedLoss PureLoss LaplaceLoss Certificate
+  Checker.
 
 Create HintDb fast.
 #[local] Hint Rewrite <- fast_mul_exact fast_div_exact : fast.
@@ -120,13 +121,46 @@ Derive fast_walk SuchThat (fast_walk = walk) As fast_walk_exact.
 Proof. quicken walk. Qed.
 #[local] Hint Rewrite <- fast_walk_exact : fast.
 
+Derive fast_removal_heights SuchThat (fast_removal_heights = removal_heights)
+  As fast_removal_heights_exact.
+Proof. quicken removal_heights. Qed.
+#[local] Hint Rewrite <- fast_removal_heights_exact : fast.
+
 Derive fast_step_losses SuchThat (fast_step_losses = step_losses) As fast_step_losses_exact.
 Proof. quicken step_losses. Qed.
 #[local] Hint Rewrite <- fast_step_losses_exact : fast.
 
+Derive fast_turned_losses SuchThat (fast_turned_losses = turned_losses) As fast_turned_losses_exact.
+Proof. quicken turned_losses. Qed.
+#[local] Hint Rewrite <- fast_turned_losses_exact : fast.
+
 Derive fast_batch_losses SuchThat (fast_batch_losses = batch_losses) As fast_batch_losses_exact.
 Proof. quicken batch_losses. Qed.
 #[local] Hint Rewrite <- fast_batch_losses_exact : fast.
+
+Derive fast_weighted_above SuchThat (fast_weighted_above = weighted_above)
+  As fast_weighted_above_exact.
+Proof. quicken weighted_above. Qed.
+#[local] Hint Rewrite <- fast_weighted_above_exact : fast.
+
+Derive fast_best_share SuchThat (fast_best_share = best_share) As fast_best_share_exact.
+Proof. quicken best_share. Qed.
+#[local] Hint Rewrite <- fast_best_share_exact : fast.
+
+Derive fast_replaced_above SuchThat (fast_replaced_above = replaced_above)
+  As fast_replaced_above_exact.
+Proof. quicken replaced_above. Qed.
+#[local] Hint Rewrite <- fast_replaced_above_exact : fast.
+
+Derive fast_replaced_heights SuchThat (fast_replaced_heights = replaced_heights)
+  As fast_replaced_heights_exact.
+Proof. quicken replaced_heights. Qed.
+#[local] Hint Rewrite <- fast_replaced_heights_exact : fast.
+
+Derive fast_replaced_losses SuchThat (fast_replaced_losses = replaced_losses)
+  As fast_replaced_losses_exact.
+Proof. quicken replaced_losses. Qed.
+#[local] Hint Rewrite <- fast_replaced_losses_exact : fast.
 
 Derive fast_odds_height SuchThat (fast_odds_height = odds_height) As fast_odds_height_exact.
 Proof. quicken odds_height. Qed.
@@ -223,9 +257,10 @@ Proof. quicken loss_delta_at_most. Qed.
 
 (** ** The checker *)
 
-Derive fast_scheme_losses SuchThat (fast_scheme_losses = scheme_losses) As fast_scheme_losses_exact.
-Proof. quicken scheme_losses. Qed.
-#[local] Hint Rewrite <- fast_scheme_losses_exact : fast.
+Derive fast_contrast_losses SuchThat (fast_contrast_losses = contrast_losses)
+  As fast_contrast_losses_exact.
+Proof. quicken contrast_losses. Qed.
+#[local] Hint Rewrite <- fast_contrast_losses_exact : fast.
 
 Derive fast_losses_of SuchThat (fast_losses_of = losses_of) As fast_losses_of_exact.
 Proof. quicken losses_of. Qed.

@@ -319,13 +319,14 @@ Qed.
 
 Section Profiles.
 
-Variables (j : nat) (F : R -> R -> R) (near : list X -> list X -> Prop).
+(** Samples that are [near] in any of some ways, and the profile of the mechanism for each. *)
+Context {W : Type} (j : nat) (F : W -> R -> R -> R) (near : W -> list X -> list X -> Prop).
 
 (** One party's part differs, and is not sampled: the draw of the others is a hidden one. *)
-Lemma on_samples_others drawn x y :
+Lemma on_samples_others i drawn x y :
   ~ In j drawn -> same_but j x y ->
-  (forall u v, same_but j u v -> u j = x j -> v j = y j -> below_profile l (M u) (M v) F) ->
-  below_profile l (on_samples drawn x) (on_samples drawn y) F.
+  (forall u v, same_but j u v -> u j = x j -> v j = y j -> below_profile l (M u) (M v) (F i)) ->
+  below_profile l (on_samples drawn x) (on_samples drawn y) (F i).
 Proof.
   revert x y; induction drawn as [|k drawn IH]; intros x y N S H; simpl.
   - apply H; auto.
@@ -337,15 +338,15 @@ Proof.
     rewrite !with_part_other by auto; exact H.
 Qed.
 
-Hypothesis step : forall u v, same_but j u v -> near (u j) (v j) ->
-  below_profile l (M u) (M v) F.
+Hypothesis step : forall i u v, same_but j u v -> near i (u j) (v j) ->
+  below_profile l (M u) (M v) (F i).
 
-Lemma own_part_below drawn x y s s' :
-  ~ In j drawn -> same_but j x y -> near s s' ->
-  below_profile l (on_samples drawn (with_part x j s)) (on_samples drawn (with_part y j s')) F.
+Lemma own_part_below i drawn x y s s' :
+  ~ In j drawn -> same_but j x y -> near i s s' ->
+  below_profile l (on_samples drawn (with_part x j s)) (on_samples drawn (with_part y j s')) (F i).
 Proof.
-  intros N S H; apply on_samples_others; [exact N| |].
-  - intros i K; rewrite !with_part_other by exact K; auto.
+  intros N S H; apply (on_samples_others i); [exact N| |].
+  - intros k K; rewrite !with_part_other by exact K; auto.
   - rewrite !with_part_own; intros u v Suv Eu Ev; apply step; [exact Suv|].
     rewrite Eu, Ev; exact H.
 Qed.
@@ -356,7 +357,7 @@ Theorem on_samples_profile (G : R -> R -> R) drawn x y part part' :
   NoDup drawn -> In j drawn -> same_but j x y -> x j = part -> y j = part' ->
   (forall M' : list X -> A -> R,
      (forall s, distribution l (M' s)) ->
-     (forall s s', near s s' -> below_profile l (M' s) (M' s') F) ->
+     (forall i s s', near i s s' -> below_profile l (M' s) (M' s') (F i)) ->
      below_profile l (on_drawn draw M' part) (on_drawn draw M' part') G) ->
   below_profile l (on_samples drawn x) (on_samples drawn y) G.
 Proof.
@@ -368,7 +369,7 @@ Proof.
       destruct (Nat.eqb_spec i j); [reflexivity|symmetry; auto]. }
     rewrite E, Ex, Ey; apply Own.
     + intros s; apply on_samples_distribution.
-    + intros s s' H; apply own_part_below; [exact N|intros i _; reflexivity|exact H].
+    + intros i s s' H; apply own_part_below; [exact N|intros k _; reflexivity|exact H].
   - destruct I as [I|I]; [congruence|]; rewrite <- (S k K).
     apply (below_profile_mixture (draw (x k)) snd l (draw_distribution (x k))
              (fun sw => on_samples drawn (with_part x k (fst sw)))

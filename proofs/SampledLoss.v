@@ -105,13 +105,15 @@ Definition scale_above (p half : Z) : option Z :=
   let square := I.mul s (I.mul s (I.fromZ s 4) (I.pi s)) (I.div s (I.fromZ s half) (I.fromZ s (2 ^ p))) in
   upper q (I.div s (I.fromZ s (2 ^ p)) (I.sqrt s square)).
 
-(** Bounds on the profile, in units of 2^-(w + bits): with the record against without it at the
-    place z, and the other way round at -z; between them about 2^bits exp(loss). *)
-Definition heights (w bits half scale : Z) (rate step : Q) (z : Z) : option (Z * Z * Z) :=
+(** Bounds on the profile, in units of 2^-(w + bits): at the place z, and with the two laws changed
+    at -z; between them about 2^bits exp(loss). [above] bounds the profile where exp(loss) is between
+    two numbers, in units of 2^-(w + bits + guard) all of them. *)
+Definition heights (w bits : Z) (above : Z -> Z -> option Z) (step : Q) (z : Z) :
+  option (Z * Z * Z) :=
   let p := (w + bits + guard)%Z in
   match exp_of_rational p (inject_Z z * step) with
   | Some (l, u) =>
-      match removal_above p half scale rate l u with
+      match above l u with
       | Some f =>
           let less := (f - 2 ^ p)%Z in
           let g := (2 ^ p + round_up (less * 2 ^ p) (if less <=? 0 then u else l))%Z in
@@ -127,18 +129,18 @@ Record known := Known { at_place : Z; grown : Z; removal : Z; addition : Z }.
 
 Definition most_dots : Z := 20000.
 
-Fixpoint walk (fuel : nat) (w bits half scale : Z) (rate step : Q) (dense tail towards z : Z) :
-  option (list known) :=
+Fixpoint walk (fuel : nat) (w bits : Z) (above : Z -> Z -> option Z) (step : Q)
+  (dense tail towards z : Z) : option (list known) :=
   match fuel with
   | O => None
   | S fuel' =>
-      match heights w bits half scale rate step z with
+      match heights w bits above step z with
       | Some (f, e, g) =>
           let here := Known z e f g in
           if negb (z =? 0) && ((if 0 <? towards then f else g) <=? tail * 2 ^ bits)
           then Some [here]
           else
-            match walk fuel' w bits half scale rate step dense tail towards
+            match walk fuel' w bits above step dense tail towards
                     (z + towards * Z.max 1 (Z.abs z / dense)) with
             | Some rest => Some (here :: rest)
             | None => None
@@ -147,13 +149,21 @@ Fixpoint walk (fuel : nat) (w bits half scale : Z) (rate step : Q) (dense tail t
       end
   end.
 
+(** With the record against without it. *)
+Definition removal_heights (w bits : Z) (m rate : Q) : option (Z -> Z -> option Z) :=
+  let p := (w + bits + guard)%Z in
+  let half := half_above p m in
+  match scale_above p half with
+  | Some scale => Some (removal_above p half scale rate)
+  | None => None
+  end.
+
 (** Both orders: with the record against without it, and without it against with it. *)
 Definition step_losses (w bits : Z) (m rate step : Q) (dense tail : Z) :
   option (whole_loss * whole_loss) :=
-  let half := half_above (w + bits + guard) m in
-  match scale_above (w + bits + guard) half with
-  | Some scale =>
-      let walked := walk (Z.to_nat most_dots) w bits half scale rate step dense tail in
+  match removal_heights w bits m rate with
+  | Some above =>
+      let walked := walk (Z.to_nat most_dots) w bits above step dense tail in
       match walked 1 0, walked (-1) 0 with
       | Some up, Some down =>
           let ascending := rev (tl down) ++ up in
@@ -170,22 +180,26 @@ Definition step_losses (w bits : Z) (m rate step : Q) (dense tail : Z) :
   | None => None
   end.
 
-(** A batch of a fixed size: the first of the orders at losses from zero on, the second below. *)
+(** Where either order of two laws has these heights from zero on: one of the orders at losses from
+    zero on, the other one below. *)
+Definition turned_losses (w bits : Z) (above : Z -> Z -> option Z) (step : Q) (dense tail : Z) :
+  option whole_loss :=
+  match walk (Z.to_nat most_dots) w bits above step dense tail 1 0 with
+  | Some up =>
+      if forallb (fun k => 0 <=? at_place k) up && forallb (fun k => 0 <? at_place k) (tl up)
+      then
+        loss_from w bits step
+          (map (fun k => (at_place k, grown k, removal k)) (rev up)
+           ++ map (fun k => (- at_place k, 2 ^ (2 * bits) / Z.max 1 (grown k), addition k))
+                (tl up))
+      else None
+  | None => None
+  end.
+
+(** A batch of a fixed size. *)
 Definition batch_losses (w bits : Z) (m rate step : Q) (dense tail : Z) : option whole_loss :=
-  let half := half_above (w + bits + guard) m in
-  match scale_above (w + bits + guard) half with
-  | Some scale =>
-      match walk (Z.to_nat most_dots) w bits half scale rate step dense tail 1 0 with
-      | Some up =>
-          if forallb (fun k => 0 <=? at_place k) up && forallb (fun k => 0 <? at_place k) (tl up)
-          then
-            loss_from w bits step
-              (map (fun k => (at_place k, grown k, removal k)) (rev up)
-               ++ map (fun k => (- at_place k, 2 ^ (2 * bits) / Z.max 1 (grown k), addition k))
-                    (tl up))
-          else None
-      | None => None
-      end
+  match removal_heights w bits m rate with
+  | Some above => turned_losses w bits above step dense tail
   | None => None
   end.
 
@@ -493,32 +507,36 @@ Proof.
     apply encloses_div; [lra|apply encloses_integer|apply encloses_integer].
 Qed.
 
-Lemma heights_sound half scale z f e g :
-  half = half_above p m -> scale_above p half = Some scale ->
-  heights w bits half scale rate step z = Some (f, e, g) ->
-  removal_below z f /\ addition_below (- z) g.
+(** What [above] bounds: [G], at thresholds that are [good]. *)
+Section Heights.
+
+Variables (above : Z -> Z -> option Z) (G : R -> R) (good : R -> Prop).
+Hypothesis above_sound : forall low high n y, good y -> 0 < y ->
+  IZR low / unit_of p <= y <= IZR high / unit_of p -> above low high = Some n ->
+  G y <= IZR n / unit_of p.
+
+Definition known_at (z f g : Z) : Prop :=
+  let y := exp (IZR z * h) in good y ->
+  G y <= IZR f / (IZR (2 ^ bits) * unit_of w) /\
+  1 - / y + / y * G y <= IZR g / (IZR (2 ^ bits) * unit_of w).
+
+Lemma heights_sound z f e g : heights w bits above step z = Some (f, e, g) -> known_at z f g.
 Proof.
-  intros Eh Es; pose proof p_nonneg as Hp; pose proof (unit_pos p Hp) as P.
-  pose proof guard_nonneg as Hg; destruct half_above_sound as [Ph Hh]; rewrite <- Eh in Ph, Hh.
-  apply scale_above_sound in Es; [|exact Ph].
-  unfold heights; cbv zeta.
+  pose proof p_nonneg as Hp; pose proof (unit_pos p Hp) as P.
+  pose proof guard_nonneg as Hg; unfold heights; cbv zeta.
   destruct (exp_of_rational p (inject_Z z * step)) as [[l u]|] eqn:E; [|discriminate].
-  destruct (removal_above p half scale rate l u) as [f0|] eqn:R; [|discriminate].
+  destruct (above l u) as [f0|] eqn:R; [|discriminate].
   destruct (0 <? l)%Z eqn:L; [|discriminate]; apply Z.ltb_lt in L.
   intros I; injection I as <- _ <-.
   apply exp_of_rational_sound in E; [|exact Hp]; rewrite Q2R_mult, Q2R_integer in E.
-  pose proof (exp_pos (IZR z * h)) as Py; set (y := exp (IZR z * h)) in *.
-  apply (removal_above_sound p Hp half scale Ph Es rate l u f0 (sqrt (Q2R m)) y Hrate) in R;
-    [|split; [apply sqrt_lt_R0, Hm|apply sqrt_le_1_alt, Hh]|exact E|exact Py].
+  unfold known_at; pose proof (exp_pos (IZR z * h)) as Py; set (y := exp (IZR z * h)) in *.
+  intros Good; apply (above_sound _ _ _ y Good Py E) in R.
   assert (Eu : IZR (2 ^ bits) * unit_of w = unit_of (w + bits))
     by (rewrite unit_plus by assumption; unfold unit_of; ring).
-  unfold removal_below, addition_below; rewrite Eu; split.
+  rewrite Eu; split.
   - apply Rle_trans with (1 := R), without_guard; lia.
   - eapply Rle_trans; [|apply without_guard; lia].
-    rewrite opp_IZR, <- Ropp_mult_distr_l.
-    replace (exp (- (IZR z * h))) with (/ y) by (unfold y; symmetry; apply exp_Ropp).
-    rewrite addition_of_removal by (try exact Py; lra).
-    set (v := removal_profile _ _ 1 y) in *; set (less := (f0 - 2 ^ p)%Z).
+    set (v := G y) in *; set (less := (f0 - 2 ^ p)%Z).
     assert (Less : v - 1 <= IZR less / unit_of p).
     { unfold less; rewrite fixed_minus, fixed_one by exact Hp; lra. }
     rewrite fixed_plus, fixed_one by exact Hp.
@@ -549,20 +567,19 @@ Proof.
         apply Rmult_le_compat_l; [exact Sg|apply Rinv_le_contravar; lra].
 Qed.
 
-Lemma walk_sound half scale fuel dense tail towards z found :
-  half = half_above p m -> scale_above p half = Some scale ->
-  walk fuel w bits half scale rate step dense tail towards z = Some found ->
-  forall k, In k found ->
-  removal_below (at_place k) (removal k) /\ addition_below (- at_place k) (addition k).
+Lemma walk_sound fuel dense tail towards z found :
+  walk fuel w bits above step dense tail towards z = Some found ->
+  forall k, In k found -> known_at (at_place k) (removal k) (addition k).
 Proof.
-  intros Hh Hs; revert z found; induction fuel as [|fuel IH]; intros z found; cbn [walk];
-    [discriminate|].
-  destruct (heights w bits half scale rate step z) as [[[f e] g]|] eqn:E; [|discriminate].
-  apply heights_sound in E; [|assumption|assumption]; destruct (_ && _).
+  revert z found; induction fuel as [|fuel IH]; intros z found; cbn [walk]; [discriminate|].
+  destruct (heights w bits above step z) as [[[f e] g]|] eqn:E; [|discriminate].
+  apply heights_sound in E; destruct (_ && _).
   - intros E'; injection E' as <-; intros k [<-|[]]; exact E.
-  - destruct (walk fuel _ _ _ _ _ _ _ _ _ _) as [rest|] eqn:W; [|discriminate].
+  - destruct (walk fuel _ _ _ _ _ _ _ _) as [rest|] eqn:W; [|discriminate].
     intros E'; injection E' as <-; intros k [<-|I]; [exact E|apply (IH _ _ W k I)].
 Qed.
+
+End Heights.
 
 Lemma proposed_in full slope l d :
   In d (proposed bits full slope l) -> exists e, In (place d, e, height d) l.
@@ -586,6 +603,19 @@ Proof.
   apply HG; [lra|left; apply exp_pos].
 Qed.
 
+Lemma removal_heights_sound above :
+  removal_heights w bits m rate = Some above ->
+  forall low high n y, True -> 0 < y ->
+  IZR low / unit_of p <= y <= IZR high / unit_of p -> above low high = Some n ->
+  removal_profile (Q2R rate) F 1 y <= IZR n / unit_of p.
+Proof.
+  unfold removal_heights; cbv zeta; destruct half_above_sound as [Ph Hh].
+  destruct (scale_above _ _) as [scale|] eqn:Es; [|discriminate]; intros I; injection I as <-.
+  apply scale_above_sound in Es; [|exact Ph]; intros low high n y _ Py E R.
+  apply (removal_above_sound p p_nonneg _ scale Ph Es rate low high n (sqrt (Q2R m)) y Hrate) in R;
+    [exact R|split; [apply sqrt_lt_R0, Hm|apply sqrt_le_1_alt, Hh]|exact E|exact Py].
+Qed.
+
 Theorem step_losses_sound dense tail L L' :
   step_losses w bits m rate step dense tail = Some (L, L') ->
   forall A (l : list A) p q, distribution l p -> nonneg l q ->
@@ -595,15 +625,22 @@ Theorem step_losses_sound dense tail L L' :
    sound_list L' /\ below_profile l p q (profile (stands_for h (unit_of w) L'))).
 Proof.
   unfold step_losses; cbv zeta.
-  destruct (scale_above _ _) as [scale|] eqn:Sc; [|discriminate].
-  destruct (walk _ _ _ _ _ _ _ _ _ 1 0) as [up|] eqn:Up; [|discriminate].
-  destruct (walk _ _ _ _ _ _ _ _ _ (-1) 0) as [down|] eqn:Down; [|discriminate].
+  destruct (removal_heights _ _ _ _) as [above|] eqn:Ea; [|discriminate].
+  pose proof (walk_sound above _ _ (removal_heights_sound above Ea)) as Walk.
+  destruct (walk _ _ _ _ _ _ _ 1 0) as [up|] eqn:Up; [|discriminate].
+  destruct (walk _ _ _ _ _ _ _ (-1) 0) as [down|] eqn:Down; [|discriminate].
   set (listed := (rev (tl down) ++ up)%list).
   assert (Known : forall k, In k listed ->
             removal_below (at_place k) (removal k) /\ addition_below (- at_place k) (addition k)).
-  { intros k I; apply in_app_or in I as [I|I]; [|apply (walk_sound _ _ _ _ _ _ _ _ eq_refl Sc Up k I)].
-    apply (walk_sound _ _ _ _ _ _ _ _ eq_refl Sc Down k); apply in_rev in I.
-    destruct down as [|first rest]; [destruct I|right; exact I]. }
+  { assert (Each : forall k, In k up \/ In k (tl down) ->
+              removal_below (at_place k) (removal k) /\ addition_below (- at_place k) (addition k)).
+    { intros k I; unfold removal_below, addition_below.
+      rewrite opp_IZR, <- Ropp_mult_distr_l, exp_Ropp, addition_of_removal
+        by (try apply exp_pos; lra).
+      destruct I as [I|I]; [apply (Walk _ _ _ _ _ _ Up k I Logic.I)|].
+      apply (Walk _ _ _ _ _ _ Down k); [|exact Logic.I].
+      destruct down as [|first rest]; [destruct I|right; exact I]. }
+    intros k I; apply Each; apply in_app_or in I as [I|I]; [right; apply in_rev, I|left; exact I]. }
   destruct (loss_from w bits step _) as [L1|] eqn:E1; [|discriminate].
   destruct (loss_from w bits step (map (fun k => (- at_place k, _, _)) _)%Z) as [L2|] eqn:E2;
     [|discriminate].
@@ -615,51 +652,50 @@ Proof.
     apply in_map_iff in I as (k & E & I); injection E as <- _ <-; apply (Known k I).
 Qed.
 
-Lemma replaced_above z f :
-  (0 <= z)%Z -> removal_below z f ->
-  replaced_profile (Q2R rate) F 1 (exp (IZR z * h)) <= IZR f / (IZR (2 ^ bits) * unit_of w).
+(** Both orders are bounded alike at thresholds above one; below, by the other order. *)
+Theorem turned_losses_sound above dense tail L :
+  turned_losses w bits above step dense tail = Some L ->
+  forall A (l : list A) p0 q, distribution l p0 -> distribution l q ->
+  (forall low high n y, 1 <= y -> 0 < y ->
+     IZR low / unit_of p <= y <= IZR high / unit_of p -> above low high = Some n ->
+     excess l p0 q 1 y <= IZR n / unit_of p /\ excess l q p0 1 y <= IZR n / unit_of p) ->
+  sound_list L /\ below_profile l p0 q (profile (stands_for h (unit_of w) L)).
 Proof.
-  intros Hz B; unfold replaced_profile; destruct (Rle_dec 1 _) as [L|L]; [exact B|].
-  exfalso; apply L; rewrite <- exp_0; apply exp_le, Rmult_le_pos; [apply IZR_le, Hz|lra].
-Qed.
-
-Lemma replaced_below z g :
-  (0 < z)%Z -> addition_below (- z) g ->
-  replaced_profile (Q2R rate) F 1 (exp (IZR (- z) * h)) <= IZR g / (IZR (2 ^ bits) * unit_of w).
-Proof.
-  intros Hz B; eapply Rle_trans; [right|exact B]; unfold addition_below.
-  rewrite opp_IZR, <- Ropp_mult_distr_l, exp_Ropp; set (y := exp (IZR z * h)).
-  assert (Py : 0 < y) by apply exp_pos; assert (Iy : 0 < / y) by (apply Rinv_0_lt_compat, Py).
-  assert (Less : / y < 1).
-  { rewrite <- Rinv_1; apply Rinv_lt_contravar; [lra|]; unfold y; rewrite <- exp_0.
-    apply exp_increasing, Rmult_lt_0_compat; [apply IZR_lt, Hz|exact Hstep]. }
-  rewrite addition_of_removal by (try exact Py; lra).
-  unfold replaced_profile; destruct (Rle_dec 1 (/ y)) as [L|_]; [lra|]; f_equal.
-  assert (One : y * / y = 1) by (field; lra).
-  unfold removal_profile; destruct (Rle_dec (/ y * (1 - Q2R rate)) 1) as [G|G],
-    (Rle_dec (1 * (1 - Q2R rate)) y) as [K|K]; try nra.
-  rewrite <- GaussianComposition.profile_scal by nra; f_equal; [ring|field; lra].
+  unfold turned_losses; destruct (walk _ _ _ _ _ _ _ 1 0) as [up|] eqn:Up; [|discriminate].
+  destruct (_ && _) eqn:G; [|discriminate]; apply andb_true_iff in G as [G0 G1].
+  rewrite forallb_forall in G0, G1; intros E A l p0 q Dp Dq Above.
+  assert (Big : forall z, (0 <= z)%Z -> 1 <= exp (IZR z * h)).
+  { intros z Hz; rewrite <- exp_0; apply exp_le, Rmult_le_pos; [apply IZR_le, Hz|lra]. }
+  apply (loss_from_sound l p0 q (excess l p0 q) _ _ E Dp (proj1 Dq)); [intros a b _ _; lra|].
+  intros z e f I; apply in_app_or in I as [I|I]; apply in_map_iff in I as (k & E' & I);
+    injection E' as <- _ <-.
+  - apply in_rev in I; refine (proj1 (walk_sound above (excess l p0 q 1) (Rle 1) _ _ _ _ _ _ _ Up k I _)).
+    + intros low high n y Hy Py B R; apply (Above low high n y Hy Py B R).
+    + apply Big, Z.leb_le, G0, I.
+  - assert (Iup : In k up) by (destruct up; [destruct I|right; exact I]).
+    apply G1, Z.ltb_lt in I.
+    rewrite opp_IZR, <- Ropp_mult_distr_l, exp_Ropp.
+    set (y := exp (IZR (at_place k) * h)); assert (Py : 0 < y) by apply exp_pos.
+    assert (Iy : 0 < / y) by (apply Rinv_0_lt_compat, Py).
+    rewrite (excess_turned l p0 q 1 (/ y) Dp Dq).
+    replace (excess l q p0 (/ y) 1) with (/ y * excess l q p0 1 y).
+    2:{ rewrite <- excess_scal by lra; f_equal; field; lra. }
+    refine (proj2 (walk_sound above (excess l q p0 1) (Rle 1) _ _ _ _ _ _ _ Up k Iup _)).
+    + intros low high n v Hv Pv B R; apply (Above low high n v Hv Pv B R).
+    + apply Big; lia.
 Qed.
 
 Theorem batch_losses_sound dense tail L :
   batch_losses w bits m rate step dense tail = Some L ->
-  forall A (l : list A) p q, distribution l p -> nonneg l q ->
+  forall A (l : list A) p q, distribution l p -> distribution l q ->
   below_profile l p q (replaced_profile (Q2R rate) F) ->
   sound_list L /\ below_profile l p q (profile (stands_for h (unit_of w) L)).
 Proof.
-  unfold batch_losses; cbv zeta.
-  destruct (scale_above _ _) as [scale|] eqn:Sc; [|discriminate].
-  destruct (walk _ _ _ _ _ _ _ _ _ 1 0) as [up|] eqn:Up; [|discriminate].
-  destruct (_ && _) eqn:G; [|discriminate]; apply andb_true_iff in G as [G0 G1].
-  rewrite forallb_forall in G0, G1; intros E A l p q Dp Nq B.
-  assert (Known : forall k, In k up ->
-            removal_below (at_place k) (removal k) /\ addition_below (- at_place k) (addition k))
-    by (intros k I; apply (walk_sound _ _ _ _ _ _ _ _ eq_refl Sc Up k I)).
-  apply (loss_from_sound l p q _ _ _ E Dp Nq B); intros z e f I.
-  apply in_app_or in I as [I|I]; apply in_map_iff in I as (k & E' & I); injection E' as <- _ <-.
-  - apply in_rev in I; apply replaced_above; [apply Z.leb_le, G0, I|apply (Known k I)].
-  - apply replaced_below; [apply Z.ltb_lt, G1, I|apply Known].
-    destruct up; [destruct I|right; exact I].
+  unfold batch_losses; destruct (removal_heights _ _ _ _) as [above|] eqn:Ea; [|discriminate].
+  intros E A l p q Dp Dq B; apply (turned_losses_sound above dense tail L E A l p q Dp Dq).
+  intros low high n y Hy Py Between R.
+  pose proof (removal_heights_sound above Ea low high n y I Py Between R) as V.
+  destruct (turned_both l p q _ y Dp Dq B Hy); split; lra.
 Qed.
 
 End Steps.

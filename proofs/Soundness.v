@@ -5,8 +5,9 @@ From Coq Require Import Reals List Bool Lia Lra Psatz QArith Qreals Qround PArit
 From Coquelicot Require Import Coquelicot.
 From Dpledger Require Import Sums Conversion Finite Gaussian Pure LaplaceProfile PureRenyi DiscreteLaplace
   DiscreteGaussian GaussianDelta Sensitivity Descent
-  Domination GaussianComposition PoissonSampling BatchSampling Events Enclosure Losses GaussianLosses LossLists LossEnclosures
-  LossComposition FixedPoint SampledLoss PureLoss LaplaceLoss Certificate Checker Operations Derivations
+  Domination GaussianComposition PoissonSampling BatchSampling Events Enclosure Losses GaussianLosses LossLists
+  LossEnclosures LossComposition FixedPoint SampledLoss ReplacedSample ReplacedLoss PureLoss LaplaceLoss
+  Certificate Checker Operations Derivations
   Claims.
 Import ListNotations.
 Open Scope R_scope.
@@ -130,33 +131,28 @@ Proof.
 Qed.
 
 (** What is known of a sampling scheme in the list. *)
-Definition scheme_fits (drawn : scheme) : Prop :=
+Definition scheme_fits (drawn : scheme) (d : derivation) : Prop :=
   match drawn with
-  | Poisson _ => r0 <> ReplaceOne
+  | Poisson rate => 0 < Q2R rate <= 1 /\ (r0 = ReplaceOne -> bounds_each_record d = true)
   | FixedBatch size records => r0 = ReplaceOne /\ (Pos.to_nat size <= Pos.to_nat records)%nat
   end.
 
 Lemma sampled_found i drawn moved squared d std :
   mechanism_at c i = Some (SampledStep drawn moved squared d std) ->
-  moved = r0 /\ scheme_fits drawn /\ 0 < Q2R (share_drawn drawn) <= 1 /\ 0 < Q2R std /\
+  moved = r0 /\ scheme_fits drawn d /\ 0 < Q2R std /\
   exists s, derived r0 d = Some s /\ Q2R s = Q2R squared.
 Proof.
   intros H; apply mechanism_found in H; cbn [mechanism_ok] in H; rewrite !andb_true_iff in H.
   destruct H as [[[[Hd Hr] _] Hs] D]; apply relation_eqb_eq in Hr; subst moved.
   apply positive_number_R in Hs.
   destruct (derived r0 d) as [s|]; [|discriminate]; apply Q2R_equal in D.
-  assert (Fits : scheme_fits drawn /\ 0 < Q2R (share_drawn drawn) <= 1).
-  { destruct drawn as [rate|size records]; cbn [scheme_ok scheme_fits share_drawn] in *;
-      rewrite !andb_true_iff in Hd.
-    - destruct Hd as [[Ha Hp] H1]; apply positive_number_R in Hp; apply Qle_bool_R in H1.
-      rewrite Q2R_number in H1; split; [intros E; rewrite E in Ha; discriminate|split; assumption].
-    - destruct Hd as [Ha Hn]; apply relation_eqb_eq in Ha; apply Pos.leb_le in Hn.
-      split; [split; [exact Ha|apply Pos2Nat.inj_le, Hn]|].
-      assert (P : 0 < IZR (Zpos records)) by (apply IZR_lt; reflexivity).
-      unfold Q2R; cbn [Qnum Qden]; split; [apply Rdiv_lt_0_compat; [apply IZR_lt; reflexivity|exact P]|].
-      apply Rmult_le_reg_r with (1 := P); rewrite Rmult_assoc, Rinv_l, Rmult_1_r, Rmult_1_l by lra.
-      apply IZR_le; exact Hn. }
-  repeat split; try apply Fits; eauto.
+  split; [reflexivity|split; [|split; [assumption|eauto]]].
+  destruct drawn as [rate|size records]; cbn [scheme_ok scheme_fits] in *;
+    rewrite !andb_true_iff in Hd.
+  - destruct Hd as [[Ha Hp] H1]; apply positive_number_R in Hp; apply Qle_bool_R in H1.
+    rewrite Q2R_number in H1; split; [split; assumption|intros E; rewrite E in Ha; exact Ha].
+  - destruct Hd as [Ha Hn]; apply relation_eqb_eq in Ha; apply Pos.leb_le in Hn.
+    split; [exact Ha|apply Pos2Nat.inj_le, Hn].
 Qed.
 
 Lemma laplace_found i moved squared d scale :
@@ -378,7 +374,7 @@ Definition sampled_round (h : history) (s std : R) : Prop :=
   exists drawn moved squared d std',
   mechanism_at c (mechanism_of h) = Some (SampledStep drawn moved squared d std') /\
   s = Q2R squared /\ std = Q2R std' /\
-  draws_as r h drawn /\ 0 < Q2R (share_drawn drawn) <= 1 /\ scheme_fits drawn /\
+  draws_as r h drawn /\ scheme_fits drawn d /\
   NoDup (sampled_parties r h) /\ (forall j, In j (sampled_parties r h) <-> reads r h j = true) /\
   (r0 = ZeroOutOne -> null_is_absent null r h).
 
@@ -467,7 +463,7 @@ Proof.
   assert (Found : moved = r0 /\ 0 < Q2R std /\ exists s, derived r0 d = Some s /\ Q2R s = Q2R squared).
   { destruct F as [[[[F _]|(rate & F & _)] _]|(F & _)].
     - exact (gaussian_found _ _ _ _ _ (or_introl F)).
-    - destruct (sampled_found _ _ _ _ _ _ F) as (E & _ & _ & Hs & D); auto.
+    - destruct (sampled_found _ _ _ _ _ _ F) as (E & _ & Hs & D); auto.
     - exact (gaussian_found _ _ _ _ _ (or_intror F)). }
   destruct Found as (-> & Hs & s & D & E).
   assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
@@ -482,8 +478,8 @@ Proof.
     split; [exact N|split; [exact Hs|split; [exact Sq|split; [|split; [exact Sens|]]]]].
   - destruct F as [[F Z]|(rate & F & Er & U & I & Absent)]; [left|right].
     + split; [eauto|split; [exact Z|]]; unfold cost; rewrite F; reflexivity.
-    + destruct (sampled_found _ _ _ _ _ _ F) as (_ & Ea & Hr & _).
-      exists rate, r0, squared, d, std; repeat split; try assumption; try apply Hr; try apply I.
+    + destruct (sampled_found _ _ _ _ _ _ F) as (_ & Ea & _).
+      exists rate, r0, squared, d, std; repeat split; try assumption; apply I.
   - intros j x y R Dxy; apply (unread_same_but h _ j); assumption.
 Qed.
 
@@ -691,10 +687,10 @@ Proof. intros (N & _); unfold next_messages, next_law; rewrite N; auto. Qed.
 Lemma drawn_distribution h s std :
   sampled_round h s std -> forall part : list X, distribution (draws_of (sampled_by r h) part) snd.
 Proof.
-  intros (drawn & moved & squared & d & std' & _ & _ & _ & As & Hr & Fits & _) part.
+  intros (drawn & moved & squared & d & std' & _ & _ & _ & As & Fits & _) part.
   unfold draws_as in As; destruct drawn as [rate|size records], (sampled_by r h) as [q|n k filler];
     try contradiction; cbn [draws_of].
-  - subst q; apply draws_distribution; cbn [share_drawn] in Hr; lra.
+  - subst q; apply draws_distribution; cbn [scheme_fits] in Fits; lra.
   - destruct As as [-> ->]; apply batches_distribution, Fits.
 Qed.
 
@@ -721,7 +717,7 @@ Proof.
             = noisy_vector (dimension r h) (value r h) std v a).
   { intros u w S a; unfold noisy_vector; rewrite (Same j u w R S); reflexivity. }
   destruct Kind as [(_ & -> & _)|S]; [apply E, Dxy|].
-    destruct S as (drawn & moved & squared & d & std' & _ & _ & _ & _ & _ & _ & _ & I & _).
+    destruct S as (drawn & moved & squared & d & std' & _ & _ & _ & _ & _ & _ & I & _).
   apply on_samples_unread with (j := j); [intros J; apply I in J; congruence|exact Dxy|].
   intros u w S _ _; apply E, S.
 Qed.
@@ -886,11 +882,22 @@ Definition in_order (with_first : bool) (a b : list X) : Prop :=
   if with_first then a = before ++ z :: after /\ b = without
   else a = without /\ b = before ++ z :: after.
 
-Definition profile_in_order (with_first : bool) (drawn : scheme) : (R -> R -> R) -> R -> R -> R :=
-  match drawn with
-  | Poisson rate => if with_first then removal_profile (Q2R rate) else addition_profile (Q2R rate)
-  | FixedBatch _ _ => replaced_profile (Q2R (share_drawn drawn))
+(** How far apart a Gaussian step brings two laws, whose shift is [mu]. *)
+Definition contrasted (with_first : bool) (x : contrast) (mu : R) {A} (l : list A)
+  (p q : A -> R) : Prop :=
+  let F := gaussian_profile mu in
+  match x with
+  | Removed rate =>
+      below_profile l p q
+        (if with_first then removal_profile (Q2R rate) F else addition_profile (Q2R rate) F)
+  | Batched share => below_profile l p q (replaced_profile (Q2R share) F)
+  | Exchanged rate =>
+      forall s, 0 <= s <= 1 ->
+      below_profile l p q (turned (exchanged (Q2R rate) s F (gaussian_profile (mu / 2))))
   end.
+
+Definition share_met (x : contrast) : Q :=
+  match x with Removed share | Batched share | Exchanged share => share end.
 
 (** Replace-one has one order. *)
 Definition oriented (with_first : bool) (a b : list X) : Prop :=
@@ -899,9 +906,8 @@ Definition oriented (with_first : bool) (a b : list X) : Prop :=
 (** How far apart a step whose loss is known brings two laws. *)
 Definition apart (with_first : bool) (i : positive) {A} (l : list A) (p q : A -> R) : Prop :=
   match mechanism_at c i with
-  | Some (SampledStep drawn _ squared _ std) =>
-      below_profile l p q (profile_in_order with_first drawn
-        (gaussian_profile (sqrt (Q2R squared) / Q2R std)))
+  | Some (SampledStep drawn moved squared _ std) =>
+      contrasted with_first (contrast_of drawn moved) (sqrt (Q2R squared) / Q2R std) l p q
   | Some (LaplaceStep _ _ _ _) => below_profile l p q (laplace_profile (exp (- cost i / 2)))
   | Some (DiscreteLaplaceStep _ _ _ _ as m) | Some (ResponseStep _ _ as m) =>
       below_profile l p q (shared_profile (exp (cost i)) (Q2R (share_of m)))
@@ -909,11 +915,11 @@ Definition apart (with_first : bool) (i : positive) {A} (l : list A) (p q : A ->
   end.
 
 (** A step that reads all records is as far apart in either order. *)
-Lemma in_order_of_all with_first F a b :
-  0 <= a -> 0 <= b -> profile_in_order with_first (Poisson 1) F a b = F a b.
+Lemma in_order_of_all (with_first : bool) F a b :
+  0 <= a -> 0 <= b ->
+  (if with_first then removal_profile (Q2R 1) F a b else addition_profile (Q2R 1) F a b) = F a b.
 Proof.
-  intros Ha Hb; unfold profile_in_order; rewrite Q2R_number; destruct with_first;
-    unfold removal_profile, addition_profile;
+  intros Ha Hb; rewrite Q2R_number; destruct with_first; unfold removal_profile, addition_profile;
     replace (1 - 1) with 0 by ring; rewrite !Rmult_0_r, !Rminus_0_r, !Rmult_1_r;
     destruct (Rle_dec 0 _); try contradiction; reflexivity.
 Qed.
@@ -924,6 +930,39 @@ Definition plain (i : positive) : Prop :=
 
 Definition mu_squared (i : positive) : R :=
   match mechanism_at c i with Some (GaussianStep _ _ _ _) => cost i | _ => 0 end.
+
+Lemma share_found i drawn moved squared d std :
+  mechanism_at c i = Some (SampledStep drawn moved squared d std) ->
+  0 < Q2R (share_met (contrast_of drawn moved)) <= 1.
+Proof.
+  intros F; destruct (sampled_found _ _ _ _ _ _ F) as (_ & Fits & _).
+  destruct drawn as [rate|size records]; cbn [scheme_fits contrast_of] in *;
+    [destruct moved; cbn [share_met]; apply Fits|cbn [share_met]].
+  assert (P : 0 < IZR (Zpos records)) by (apply IZR_lt; reflexivity).
+  unfold Q2R; cbn [Qnum Qden]; split; [apply Rdiv_lt_0_compat; [apply IZR_lt; reflexivity|exact P]|].
+  apply Rmult_le_reg_r with (1 := P); rewrite Rmult_assoc, Rinv_l, Rmult_1_r, Rmult_1_l by lra.
+  apply IZR_le, Pos2Nat.inj_le; exact (proj2 Fits).
+Qed.
+
+(** One record more moves the sum that a sample is taken for by half of what replacing one does. *)
+Lemma each_record_bounded h j rate squared d std :
+  gaussian_round null r h (mechanism_at c (mechanism_of h)) ->
+  mechanism_at c (mechanism_of h) = Some (SampledStep (Poisson rate) ReplaceOne squared d std) ->
+  r0 = ReplaceOne -> reads r h j = true ->
+  sensitivity (V := euclidean (dimension r h)) (differ_at add_remove_one j) (value r h)
+    (sqrt (Q2R squared) / 2).
+Proof.
+  intros (moved' & squared' & d' & std' & F' & Read & _) F E R x y Dxy.
+  assert (Same : moved' = ReplaceOne /\ d' = d).
+  { rewrite F in F'; destruct F' as [[[[F' _]|(drawn & F' & _)] _]|(F' & _)];
+      [discriminate F'|injection F' as <- <- <- <- <-; split; reflexivity|discriminate F']. }
+  destruct Same as [-> ->].
+  destruct (sampled_found _ _ _ _ _ _ F) as (_ & [_ Each] & _ & s & D & Es).
+  rewrite E in D; pose proof (same_with_part x y j (proj2 Dxy)) as Ey.
+  pose proof (added_sound null d _ _ (Read j x R) s (Each E) D) as [_ S]; rewrite Es in S.
+  specialize (S (x j) (y j) (proj1 Dxy)); cbv beta in S.
+  rewrite with_own_part, <- Ey in S; exact S.
+Qed.
 
 (** A loss that bounds a step, in one of the orders. *)
 Definition bounds_step (with_first : bool) (i : positive) (L : loss) : Prop :=
@@ -1047,9 +1086,9 @@ Proof.
     split; [apply None'; exists moved, squared, d, std; exact F|].
     unfold mu_squared; rewrite F; apply (round_gdp h s std0 j x y Kept Plain R Dxy). }
   pose proof (drawn_distribution h s std0 S) as Draw.
-  destruct S as (drawn & moved & squared & d & std & F & Es & En & As & Hr & Ea & U & In_sample & Absent).
+  destruct S as (drawn & moved & squared & d & std & F & Es & En & As & Ea & U & In_sample & Absent).
   apply Lossy; [intros (? & ? & ? & ? & P); rewrite F in P; discriminate P|].
-  unfold apart; rewrite F, Messages, !Law; apply numbers_below.
+  destruct (sampled_found _ _ _ _ _ _ F) as (Em & _); unfold apart; rewrite F, Messages, !Law.
   assert (Drawn : In j (sampled_parties r h)) by apply In_sample, R.
   assert (Neighbours : forall u v, differ_at adj j u v ->
             below_profile (vector_outcomes (dimension r h) (cuts r h))
@@ -1061,23 +1100,52 @@ Proof.
              std0 (cuts r h)); [exact Hs|apply sqrt_pos| |apply Sens, R].
     apply (grids_ascend null c r run_satisfies). }
   unfold draws_as in As; destruct (sampled_by r h) as [q|n k filler]; cbn [draws_of] in *;
-    destruct drawn as [rate|size records]; try contradiction; cbn [scheme_fits share_drawn] in *.
-  2:{ destruct As as [-> ->], Ea as [Ea Fit].
+    destruct drawn as [rate|size records]; try contradiction; cbn [scheme_fits] in *.
+  2:{ destruct As as [-> ->], Ea as [Ea Fit]; cbn [contrasted contrast_of]; apply numbers_below.
       apply (on_samples_profile (batches (Pos.to_nat size) (Pos.to_nat records) filler) _ Draw _ Laws j
-               (gaussian_profile (sqrt (Q2R squared) / Q2R std)) replace_one)
+               (fun _ : unit => gaussian_profile (sqrt (Q2R squared) / Q2R std))
+               (fun _ => replace_one))
         with (part := x j) (part' := y j); auto.
-      - intros u v Suv A; apply Neighbours; split; [rewrite Ea; exact A|exact Suv].
+      - intros _ u v Suv A; apply Neighbours; split; [rewrite Ea; exact A|exact Suv].
       - exact (proj2 Dxy).
-      - intros M' Laws' Step; unfold profile_in_order.
-        assert (Share : Q2R (share_drawn (FixedBatch size records))
+      - intros M' Laws' Step.
+        assert (Share : Q2R (Zpos size # records)
                   = INR (Pos.to_nat size) / INR (Pos.to_nat records))
-          by (unfold Q2R; cbn [share_drawn Qnum Qden]; rewrite !INR_IZR_INZ, !positive_nat_Z; reflexivity).
+          by (unfold Q2R; cbn [Qnum Qden]; rewrite !INR_IZR_INZ, !positive_nat_Z; reflexivity).
         rewrite Share.
         apply (batch_replaced (Pos.to_nat size) (Pos.to_nat records) filler); try assumption.
         + split; [apply Pos2Nat.is_pos|exact Fit].
+        + apply (Step tt).
         + intros a b Ha Hb; apply profile_ge; assumption.
         + destruct Dxy as [A _]; rewrite Ea in A; exact A. }
-  subst q; destruct (O Ea) as (before & z & after & O').
+  subst q; destruct Ea as [Hr Each].
+  assert (Kind : moved = ReplaceOne \/ r0 <> ReplaceOne /\
+            contrast_of (Poisson rate) moved = Removed rate)
+    by (rewrite Em; destruct r0; auto; right; split; auto; discriminate).
+  destruct Kind as [Kind|[Ea ->]].
+  { rewrite Kind in *; cbn [contrasted contrast_of]; intros share Hshare; apply numbers_below.
+    destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|G]]; rewrite F in G;
+      [|destruct G as (? & ? & ? & ? & [[G _]|[G _]] & _); discriminate G
+       |destruct G as (? & ? & G & _); discriminate G].
+    rewrite <- F in G.
+    pose proof (each_record_bounded h j rate squared d std G F (eq_sym Em) R) as One.
+    destruct Dxy as [A Suv]; rewrite <- Em in A, Neighbours.
+    apply (on_samples_profile (draws (Q2R rate)) _ Draw _ Laws j
+             (fun b : bool => let mu := sqrt (Q2R squared) / Q2R std in
+                gaussian_profile (if b then mu else mu / 2))
+             (fun b => if b then replace_one else add_remove_one))
+      with (part := x j) (part' := y j); auto.
+    - intros [|] u v Duv B; cbv zeta; [apply Neighbours; split; assumption|].
+      replace (sqrt (Q2R squared) / Q2R std / 2) with (sqrt (Q2R squared) / 2 / std0)
+        by (rewrite En; field; lra).
+      apply (vector_gaussian_below_profile (differ_at add_remove_one j) (dimension r h) (value r h)
+               (sqrt (Q2R squared) / 2) std0 (cuts r h));
+        [exact Hs|pose proof (sqrt_pos (Q2R squared)); lra| |exact One|split; assumption].
+      apply (grids_ascend null c r run_satisfies).
+    - intros M' Laws' Step; apply poisson_replaced; [lra|exact Hshare|exact Laws'| | |exact A].
+      + intros t t'; apply (Step true).
+      + intros t t'; apply (Step false). }
+  apply numbers_below; destruct (O Ea) as (before & z & after & O').
   set (M := noisy_vector (dimension r h) (value r h) std0).
   set (kept := match r0 with ZeroOutOne => null :: after | _ => after end) in O'.
   (* a null record is not there *)
@@ -1104,21 +1172,22 @@ Proof.
       + rewrite Own, <- E2; constructor.
       + intros i N; rewrite with_part_other by exact N; apply Suv, N. }
   pose proof (on_samples_profile (draws (Q2R rate)) M Draw (vector_outcomes (dimension r h) (cuts r h))
-                Laws j (gaussian_profile (sqrt (Q2R squared) / Q2R std)) add_remove_one Step) as Below.
+                Laws j (fun _ : unit => gaussian_profile (sqrt (Q2R squared) / Q2R std))
+                (fun _ => add_remove_one) (fun _ => Step)) as Below.
   pose proof (same_with_part x y j (proj2 Dxy)) as Ey.
   pose proof (eq_sym (with_own_part x j)) as Ex.
   assert (Same : forall part part', same_but j (with_part x j part) (with_part x j part')).
   { intros part part' i N; rewrite !with_part_other by exact N; reflexivity. }
   destruct with_first, O' as [Exj Eyj]; rewrite Exj in Ex; rewrite Eyj in Ey; rewrite Ex, Ey;
-    unfold profile_in_order; intros a b Ha Hb.
+    intros a b Ha Hb.
   - eapply Rle_trans; [right; apply total_ext; intros m _; rewrite Gone; reflexivity|].
     apply (Below _ _ _ _ (before ++ z :: after) (before ++ after) U Drawn (Same _ _)
              (with_part_own _ _ _) (with_part_own _ _ _)); try assumption.
-    intros M' Laws' Step'; apply poisson_removal; [lra|exact Laws'|exact Step'].
+    intros M' Laws' Step'; apply poisson_removal; [lra|exact Laws'|exact (Step' tt)].
   - eapply Rle_trans; [right; apply total_ext; intros m _; rewrite Gone; reflexivity|].
     apply (Below _ _ _ _ (before ++ after) (before ++ z :: after) U Drawn (Same _ _)
              (with_part_own _ _ _) (with_part_own _ _ _)); try assumption.
-    intros M' Laws' Step'; apply poisson_addition; [lra|exact Laws'|exact Step'].
+    intros M' Laws' Step'; apply poisson_addition; [lra|exact Laws'|exact (Step' tt)].
 Qed.
 
 Theorem run_loss with_first j x y v extra (K : positive -> loss) :
@@ -1580,7 +1649,7 @@ Proof.
 Qed.
 
 (** Nothing below asks what these compute. *)
-Strategy opaque [step_losses batch_losses laplace_loss odds_loss LossComposition.composed loss_delta_at_most].
+Strategy opaque [step_losses batch_losses replaced_losses laplace_loss odds_loss LossComposition.composed loss_delta_at_most].
 
 (** How much likelier an outcome of a pure step may become. *)
 Lemma ratio_above_sound w bits i m e :
@@ -1615,20 +1684,21 @@ Proof.
     apply shared_profile_diag; try assumption; apply one_at_most_exp. }
   assert (Normal : forall drawn moved squared d std,
             mechanism_at c i = Some (SampledStep drawn moved squared d std) ->
-            below_profile [tt] (fun _ => 1) (fun _ => 1)
-              (profile_in_order with_first drawn
-                 (gaussian_profile (sqrt (Q2R squared) / Q2R std)))).
-  { intros drawn moved squared d std F a b Ha Hb; rewrite excess_diag by exact One.
-    destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hr & Hs & _).
-    assert (Hm : 0 <= sqrt (Q2R squared) / Q2R std)
-      by (apply Rmult_le_pos; [apply sqrt_pos|left; apply Rinv_0_lt_compat, Hs]).
-    assert (P : forall u v, 0 <= u -> 0 <= v ->
-              plus_part (u - v) <= gaussian_profile (sqrt (Q2R squared) / Q2R std) u v)
+            contrasted with_first (contrast_of drawn moved) (sqrt (Q2R squared) / Q2R std)
+              [tt] (fun _ => 1) (fun _ => 1)).
+  { intros drawn moved squared d std F; pose proof (share_found _ _ _ _ _ _ F) as Hr.
+    set (mu := sqrt (Q2R squared) / Q2R std).
+    assert (P : forall mu u v, 0 <= u -> 0 <= v -> plus_part (u - v) <= gaussian_profile mu u v)
       by (intros; apply profile_ge; assumption).
-    unfold profile_in_order; destruct drawn as [rate|size records];
-      [|apply replaced_diag; try assumption; lra].
-    cbn [share_drawn] in Hr; set (q := Q2R rate) in *.
-    destruct with_first; [unfold removal_profile|unfold addition_profile].
+    assert (P0 : forall mu u v, 0 <= u -> 0 <= v -> 0 <= gaussian_profile mu u v)
+      by (intros; eapply Rle_trans; [apply plus_part_nonneg|apply P; assumption]).
+    destruct (contrast_of drawn moved) as [rate|share|rate]; cbn [contrasted share_met] in *;
+      [intros a b Ha Hb|intros a b Ha Hb|intros s Hshare a b Ha Hb]; rewrite excess_diag by exact One.
+    2:{ apply replaced_diag; try assumption; [lra|apply P]. }
+    2:{ apply turned_diag; try assumption; intros u v H; unfold exchanged.
+        revert Hr; generalize (Q2R rate) as q; intros q Hr.
+        apply Rplus_le_le_0_compat; apply P0; repeat apply Rmult_le_pos; lra. }
+    set (q := Q2R rate) in *; destruct with_first; [unfold removal_profile|unfold addition_profile].
     - destruct (Rle_dec (a * (1 - q)) b) as [L|L].
       + eapply Rle_trans; [|apply P; nra]; right; f_equal; ring.
       + assert (0 <= a * (1 - q) <= a) by nra; rewrite plus_part_id; lra.
@@ -1675,13 +1745,13 @@ Proof.
         apply (odds_loss_sound w bits e (share_of m) step o p q (exp (cost i)) l1 Hw Hb Hstep O Le Dp
                  (proj1 Dq) W). }
     assert (Normal : forall drawn moved squared d std, m = SampledStep drawn moved squared d std ->
-              below_profile o p q (profile_in_order with_first drawn
-                (gaussian_profile (sqrt (Q2R squared) / Q2R std))) ->
+              contrasted with_first (contrast_of drawn moved) (sqrt (Q2R squared) / Q2R std) o p q ->
               (if positive_number squared
-               then scheme_losses drawn w bits (squared / (std * std)) step dense tail
+               then contrast_losses (contrast_of drawn moved) w bits (squared / (std * std)) step dense tail
                else None) = Some (l, l') ->
               sound_list k /\ below_profile o p q (profile (stands_for (Q2R step) (unit_of w) k))).
-    { intros drawn moved squared d std -> W E'; destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hr & Hs & _).
+    { intros drawn moved squared d std -> W E'; destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hs & _).
+      pose proof (share_found _ _ _ _ _ _ F) as Hr.
       destruct (positive_number squared) eqn:Gq; [|discriminate]; apply positive_number_R in Gq.
       assert (Em : Q2R (squared / (std * std)) = Q2R squared / (Q2R std * Q2R std))
         by (rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra); reflexivity).
@@ -1689,15 +1759,17 @@ Proof.
         by (rewrite Em; apply Rdiv_lt_0_compat; [exact Gq|nra]).
       assert (Eroot : sqrt (Q2R (squared / (std * std))) = sqrt (Q2R squared) / Q2R std).
       { rewrite Em, sqrt_div by nra; rewrite sqrt_square by lra; reflexivity. }
-      unfold scheme_losses in E'; unfold profile_in_order in W.
-      destruct drawn as [rate|size records].
+      unfold contrast_losses in E'; cbv zeta in E'.
+      destruct (contrast_of drawn moved) as [rate|share|rate]; cbn [contrasted share_met] in *.
       - pose proof (step_losses_sound w bits _ _ step Hw Hb Hstep Hm Hr _ _ _ _ E' A o p q Dp
                       (proj1 Dq)) as [S1 S2].
         rewrite Eroot in S1, S2; unfold k; destruct with_first; [apply S1, W|apply S2, W].
       - destruct (batch_losses _ _ _ _ _ _ _) as [l1|] eqn:Eb; [|discriminate].
         injection E' as <- <-; rewrite <- Eroot in W; unfold k; destruct with_first;
-          apply (batch_losses_sound w bits _ _ step Hw Hb Hstep Hm Hr _ _ _ Eb A o p q Dp
-                   (proj1 Dq) W). }
+          apply (batch_losses_sound w bits _ _ step Hw Hb Hstep Hm Hr _ _ _ Eb A o p q Dp Dq W).
+      - destruct (replaced_losses _ _ _ _ _ _ _) as [l1|] eqn:Eb; [|discriminate].
+        injection E' as <- <-; rewrite <- Eroot in W; unfold k; destruct with_first;
+          apply (replaced_losses_sound w bits _ _ step _ _ _ Hw Hb Hstep Hm Hr Eb A o p q Dp Dq W). }
     destruct m as [|drawn moved squared d std|moved squared d scale| | | |];
       cbn [losses_of ratio_above] in E; try discriminate E; try (intros W; exact (Odds W E)).
     - intros W; apply (Normal drawn moved squared d std eq_refl W E).
@@ -1975,7 +2047,7 @@ Proof.
     apply Entered; assumption.
 Qed.
 
-Strategy transparent [step_losses batch_losses laplace_loss odds_loss LossComposition.composed loss_delta_at_most].
+Strategy transparent [step_losses batch_losses replaced_losses laplace_loss odds_loss LossComposition.composed loss_delta_at_most].
 
 Lemma of_parts_valid rule premises j :
   (forall i, In i premises -> valid i) ->

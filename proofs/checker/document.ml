@@ -442,12 +442,15 @@ let sampled moved tree reasons =
   let is_of_whom : Kernel.leaf_rule -> bool = function
     | Histogram | HistogramL1 | StronglyConvexArgmin _ -> true
     | _ -> false in
+  let found = if Texts.is_empty reasons then [] else [ untold ] in
   match (moved : Kernel.relation) with
-  | ReplaceOne -> unsupported "samples under another relation"
+  | ReplaceOne ->
+    if not (Kernel.bounds_each_record tree) then
+      wrong "expected a sum of vectors that are bounded one by one";
+    Texts.of_list (samples_hidden :: found)
   | AddRemoveOne -> Texts.singleton samples_hidden
   | ZeroOutOne ->
     if has is_of_whom tree then wrong "expected a sum to which null records add nothing in a sample";
-    let found = if Texts.is_empty reasons then [] else [ untold ] in
     let found = if has is_mean tree then divided :: found else found in
     Texts.of_list (samples_hidden :: found)
 
@@ -735,6 +738,13 @@ let axiom rule (conclusion : Kernel.claim) =
   | "events", (ApproxDp _ | PureDp _) -> [ parallel ]
   | _ -> []
 
+(* ... and by the step that a node is about. *)
+let axiom_of_step : Kernel.mechanism -> string list = function
+  | SampledStep (Poisson rate, ReplaceOne, squared, _, _)
+    when Z.sign rate.qnum > 0 && Z.sign squared.qnum > 0 ->
+    [ "docs/rules.md, privacy-loss (a record is replaced in a Poisson sample)" ]
+  | _ -> []
+
 let always = [
   "the event list is complete and says what happened";
   "the noise is ideal, independent and drawn afresh for every release";
@@ -799,7 +809,9 @@ let read source =
         List.iter
           (fun m ->
              if Z.gt m (Z.of_int (Array.length steps)) then wrong "expected a listed mechanism";
-             trusted := Texts.union !trusted (step_of m).trusts)
+             let step = step_of m in
+             trusted := Texts.union !trusted step.trusts;
+             published := Texts.union !published (Texts.of_list (axiom_of_step step.read)))
           trust.used;
         published := Texts.union !published (Texts.of_list (axiom (text name) stated));
         { node_rule = found;

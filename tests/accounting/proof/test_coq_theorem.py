@@ -4,6 +4,8 @@ import json
 import re
 import shutil
 from fractions import Fraction
+from math import exp, log
+from statistics import NormalDist
 
 import pytest
 
@@ -108,6 +110,12 @@ UNLIKE = {
     "Laplace noise beside all records": (MEAN, Repeated(TOTAL, 3), COUNT),
     "batches": (Repeated(DRAWN[0], 40),),
     "batches beside answers": (*DRAWN, Repeated(DRAWN[0], 40), RandomisedResponse(0.75, 4)),
+    "records replaced in samples": (Repeated(sampled(1 / 64, 1.0, Adjacency.REPLACE_ONE), 100),),
+    "records replaced in samples, batches and sums": (
+        Repeated(sampled(1 / 64, 1.0, Adjacency.REPLACE_ONE), 50),
+        sampled(1, 4.0, Adjacency.REPLACE_ONE),
+        *DRAWN,
+    ),
     "one of far larger loss": (Repeated(sampled(1 / 256, 4.0), 500), sampled(1 / 4, 1.0)),
 }
 """Steps that `certify` composes by their loss distributions, some from a later level on."""
@@ -124,14 +132,43 @@ def pure_run(step: str) -> bytes:
     return certify([event], delta=1e-6).to_json_bytes()
 
 
-def smaller_epsilon(document: bytes) -> bytes:
-    """Return the same claims with a hundredth less epsilon."""
+def with_epsilon(document: bytes, epsilon: Fraction) -> bytes:
+    """Return the same claims with another epsilon."""
     bent = json.loads(document)
     for node in bent["nodes"]:
         for stated in (node["parameters"], node["conclusion"]):
             if "epsilon" in stated:
-                stated["epsilon"] = str(Fraction(stated["epsilon"]) * Fraction(99, 100))
+                stated["epsilon"] = str(epsilon)
     return json.dumps(bent).encode()
+
+
+def smaller_epsilon(document: bytes) -> bytes:
+    """Return the same claims with a hundredth less epsilon."""
+    stated = json.loads(document)["nodes"][-1]["conclusion"]["epsilon"]
+    return with_epsilon(document, Fraction(stated) * Fraction(99, 100))
+
+
+def epsilon_of_replaced(rate: float, mu: float, delta: float) -> float:
+    """Return ε of (1-q)N(0, 1) + qN(mu, 1) against (1-q)N(0, 1) + qN(-mu, 1), in doubles."""
+    normal = NormalDist()
+
+    def above(x: float, shift: float) -> float:
+        return (1 - rate) * normal.cdf(-x) + rate * normal.cdf(shift - x)
+
+    def density(x: float, shift: float) -> float:
+        return (1 - rate) * normal.pdf(x) + rate * normal.pdf(x - shift)
+
+    def loss(x: float) -> float:
+        return log(density(x, mu) / density(x, -mu))
+
+    def excess(x: float) -> float:
+        return above(x, mu) - exp(loss(x)) * above(x, -mu) - delta
+
+    low, high = 0.0, 12.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+    return loss(high)
 
 
 def sampled_run(step: Fraction, dense: int, epsilon: Fraction) -> bytes:
@@ -238,6 +275,17 @@ def test_the_extracted_checker_proves_losses_and_no_smaller_epsilon(tmp_path, ru
     assert undecided.word == "undecided"
     with pytest.raises(CertificateWrong):
         check(too_small)
+
+
+@needs_checker
+@pytest.mark.parametrize(("rate", "noise"), [(1 / 8, 2.0), (1 / 2, 0.5), (1 / 1000, 1.0)])
+def test_a_replaced_record_costs_what_its_pair_costs(tmp_path, rate, noise):
+    document = composed(sampled(rate, noise, Adjacency.REPLACE_ONE))
+    exact = Fraction(epsilon_of_replaced(rate, 1 / noise, 1e-5))
+    paths = [tmp_path / "enough.json", tmp_path / "too-small.json"]
+    for path, share in zip(paths, (Fraction(1001, 1000), Fraction(999, 1000)), strict=True):
+        path.write_bytes(with_epsilon(document, share * exact))
+    assert [found.word for found in run_extracted(paths)] == ["proved", "undecided"]
 
 
 @needs_proofs

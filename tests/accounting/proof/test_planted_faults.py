@@ -20,7 +20,8 @@ pytestmark = [
 ]
 SOURCES = (
     *("GaussianLosses", "Kronecker", "LossLists", "FixedPoint", "FixedGaussian"),
-    *("Enclosure", "LossEnclosures", "LossComposition", "SampledLoss", "PureLoss", "LaplaceLoss"),
+    *("Enclosure", "LossEnclosures", "LossComposition", "SampledLoss", "ReplacedLoss"),
+    *("PureLoss", "LaplaceLoss"),
     *("Certificate", "Checker", "Operations", "Derivations", "Claims", "Soundness"),
     *("Example", "FilterExample"),
 )
@@ -144,7 +145,51 @@ RULES = {
         "guard (all_pay_in kind",
         "guard (all_pay_in kind || true",
     ),
-    "samples under any relation": ("Checker", "negb (relation_eqb moved ReplaceOne) && ", ""),
+    "replaced records of any size": (
+        "Checker",
+        "(negb (relation_eqb moved ReplaceOne) || bounds_each_record d)\n      && ",
+        "",
+    ),
+    "replaced records declared together": (
+        "Checker",
+        "| Leaf (SumOfBounded _) _ => true",
+        "| Leaf (SumOfBounded _ | Declared _) _ => true",
+    ),
+    "replaced records clipped together": (
+        "Checker",
+        "| Unary (Scaled _ | LinearMap _) _ p => bounds",
+        "| Unary (Scaled _ | LinearMap _ | Clip _) _ p => bounds",
+    ),
+    "replaced records as if taken out": (
+        "Checker",
+        "Poisson rate, ReplaceOne => Exchanged rate",
+        "Poisson rate, ReplaceOne => Removed rate",
+    ),
+    "a record half as far from its replacement": (
+        "ReplacedLoss",
+        "let half := half_above p m in",
+        "let half := half_above p (m / 4) in",
+    ),
+    "a record a quarter as far from none": (
+        "ReplacedLoss",
+        "let half1 := half_above p (m / 4) in",
+        "let half1 := half_above p (m / 16) in",
+    ),
+    "none in a record's place forgotten": (
+        "ReplacedLoss",
+        "Some (round_up (num * (f + g)) den)",
+        "Some (round_up (num * f) den)",
+    ),
+    "none in a record's place more likely": (
+        "ReplacedLoss",
+        "let rest := (Z.max 0 (low - 2 ^ p) * (den - num) / num)%Z in",
+        "let rest := Z.max 0 (low - 2 ^ p) in",
+    ),
+    "a share of more than all": (
+        "ReplacedLoss",
+        "Z.max 0 (Z.min (2 ^ p) (square / ((w + root) * (w + root))))",
+        "square / ((w + root) * (w + root))",
+    ),
     "batches under any relation": (
         "Checker",
         "relation_eqb moved ReplaceOne && Pos.leb",
@@ -154,8 +199,8 @@ RULES = {
     "a share of more records": ("Checker", "Zpos size # records", "Zpos size # (2 * records)"),
     "one order of a batch": (
         "SampledLoss",
-        "addition k))\n                    (tl up))",
-        "removal k))\n                    (tl up))",
+        "addition k))\n                (tl up))",
+        "removal k))\n                (tl up))",
     ),
     "repetitions of a sampled step": ("Checker", "(inner, (often * n)%positive", "(inner, often"),
     "losses that occur once": ("Checker", "(side losses) n in", "(side losses) 1 in"),
@@ -265,8 +310,8 @@ RULES = {
     ),
     "rate of the sample halved": (
         "SampledLoss",
-        "match removal_above p half scale rate l u with",
-        "match removal_above p half scale (rate / 2) l u with",
+        "Some (removal_above p half scale rate)",
+        "Some (removal_above p half scale (rate / 2))",
     ),
     "one of the two answers": (
         "PureLoss",

@@ -661,7 +661,9 @@ def _narrowed(
     with suppress(ArithmeticError):
         for grid in epsilons_by_pld(counts, delta, sizes):
             found = intersection(found, grid)
-            if found.relative_width <= enough or found.upper <= known:
+            # errors of dots are of the second order: what is finer gains the square, at most
+            hopeless = grid.relative_width > (sizes[-1] / sizes[0]) ** 2 * found.relative_width
+            if found.relative_width <= enough or found.upper <= known or hopeless:
                 break
     return found
 

@@ -1,5 +1,6 @@
 """What one route leaves wide is divided: the cheapest kind of steps has a part of δ for itself."""
 
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -54,3 +55,22 @@ def test_a_wide_enclosure_is_worth_one_fine_grid(monkeypatch: pytest.MonkeyPatch
     assert [found.relative_width] == widths[1:]
     assert found.relative_width < widths[0] / 2
     assert widths[0] > 1e-3
+
+
+@pytest.mark.parametrize(("width", "asked"), [(0.01, 2), (0.2, 1)])
+def test_no_grid_follows_one_that_leaves_far_more_open_than_is_known(
+    width: float, asked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of four times the points sixteen times less is left open, at most."""
+    sizes: list[int] = []
+
+    def grids(counts: object, delta: float, waiting: Sequence[int]) -> Iterator[routes.Enclosure]:
+        for size in waiting:
+            sizes.append(size)
+            yield routes.Enclosure(routes.arb(1), routes.arb(1 + width))
+
+    monkeypatch.setattr(routes, "epsilons_by_pld", grids)
+    known = routes.Enclosure(routes.arb(1), routes.arb(1.001))
+    found = routes._narrowed(known, {MANY: 2}, 1e-5, routes.arb(0), (1 << 13, 1 << 15))
+    assert found.relative_width == known.relative_width
+    assert sizes == [1 << 13, 1 << 15][:asked]

@@ -11,7 +11,8 @@ From Dpledger Require
   GaussianConvolution Descent GaussianComposition PoissonSampling BatchSampling ReplacedSample Events
   GaussianSeries Enclosure
   Losses GaussianLosses Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
-  ReplacedLoss PureLoss LaplaceLoss Checker MachineIntegers FastChecker Operations Derivations Claims Soundness
+  ReplacedLoss PureLoss LaplaceLoss GeometricLoss Checker MachineIntegers FastChecker Operations Derivations
+  Claims Soundness
   Example FilterExample EndToEnd.
 
 Open Scope R_scope.
@@ -234,7 +235,10 @@ Definition losses_theorems := (
   @SampledLoss.loss_delta_sound,
   @PureLoss.odds_dominate,
   @PureLoss.answers_dominate,
-  @PureLoss.odds_loss_sound).
+  @PureLoss.odds_loss_sound,
+  @GeometricLoss.path_below,
+  @GeometricLoss.vector_geometric_profile,
+  @GeometricLoss.geometric_loss_sound).
 Print losses_theorems.
 Print Assumptions losses_theorems.
 

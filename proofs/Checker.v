@@ -4,7 +4,7 @@
 
 From Coq Require Import List Bool QArith Qround PArith ZArith Lia FMapPositive Mergesort Orders.
 From Dpledger Require Import Enclosure LossLists LossEnclosures LossComposition FixedPoint
-  SampledLoss ReplacedLoss PureLoss LaplaceLoss Certificate.
+  SampledLoss ReplacedLoss PureLoss LaplaceLoss GeometricLoss Certificate.
 Import ListNotations.
 Open Scope Q_scope.
 
@@ -456,26 +456,18 @@ Definition odds (truth : Q) (answers : positive) : Q :=
 (** How far whole numbers move whose distance is at most a root. *)
 Definition whole_root (squared : Q) : Q := inject_Z (Z.sqrt (Qfloor squared)).
 
-(** How much likelier an outcome of a step in pure DP may become, in units of 2^-p. *)
-Definition ratio_above (p : Z) (m : mechanism) : option Z :=
-  match m with
-  | DiscreteLaplaceStep _ squared _ scale =>
-      match exp_of_rational p (whole_root squared / scale) with
-      | Some (_, u) => Some u
-      | None => None
-      end
-  | ResponseStep truth answers =>
-      let most := maximum (odds truth answers) (/ odds truth answers) in
-      Some (round_up (Qnum most * 2 ^ p) (Zpos (Qden most)))
-  | _ => None
-  end.
+(** How much likelier an answer may become, in units of 2^-p. *)
+Definition odds_above (p : Z) (truth : Q) (answers : positive) : Z :=
+  let most := maximum (odds truth answers) (/ odds truth answers) in
+  round_up (Qnum most * 2 ^ p) (Zpos (Qden most)).
 
-(** How many outcomes of a step in pure DP differ at all: true answers, of either data set. *)
-Definition share_of (m : mechanism) : Q :=
-  match m with
-  | ResponseStep truth answers => truth + (1 - truth) / (integer answers - 1)
-  | _ => 1
-  end.
+(** How many answers differ at all: the true ones, of either data set. *)
+Definition share_of (truth : Q) (answers : positive) : Q :=
+  truth + (1 - truth) / (integer answers - 1).
+
+(** One loss for both orders. *)
+Definition twice (l : option whole_loss) : option (whole_loss * whole_loss) :=
+  match l with Some l => Some (l, l) | None => None end.
 
 (** What neighbours differ in, as a Gaussian step on a sample meets it: a record that it sees with some
     probability, or it is not there; a record of a batch, and another one in its place; a record of a
@@ -492,11 +484,10 @@ Definition contrast_of (drawn : scheme) (moved : relation) : contrast :=
 (** The losses of a step whose (sensitivity / noise)^2 this is, in both orders. *)
 Definition contrast_losses (x : contrast) (w bits : Z) (ratio step : Q) (dense tail : Z) :
   option (whole_loss * whole_loss) :=
-  let alike l := match l with Some l => Some (l, l) | None => None end in
   match x with
   | Removed rate => step_losses w bits ratio rate step dense tail
-  | Batched share => alike (batch_losses w bits ratio share step dense tail)
-  | Exchanged rate => alike (replaced_losses w bits ratio rate step dense tail)
+  | Batched share => twice (batch_losses w bits ratio share step dense tail)
+  | Exchanged rate => twice (replaced_losses w bits ratio rate step dense tail)
   end.
 
 (** The losses of one step, in both orders; a pure step's is symmetric. Gaussian steps on all records
@@ -508,17 +499,13 @@ Definition losses_of (m : mechanism) (w bits : Z) (step : Q) (dense tail : Z) :
       if positive_number squared
       then contrast_losses (contrast_of drawn moved) w bits (squared / (std * std)) step dense tail
       else None
-  | LaplaceStep _ squared _ scale =>
-      match laplace_loss w bits (squared / (scale * scale)) step dense with
-      | Some l => Some (l, l)
-      | None => None
-      end
-  | _ =>
-      match ratio_above (w + bits + SampledLoss.guard) m with
-      | Some e =>
-          match odds_loss w bits e (share_of m) step with Some l => Some (l, l) | None => None end
-      | None => None
-      end
+  | LaplaceStep _ squared _ scale => twice (laplace_loss w bits (squared / (scale * scale)) step dense)
+  | DiscreteLaplaceStep _ squared _ scale =>
+      twice (geometric_loss w bits scale (Z.sqrt (Qfloor squared)) step)
+  | ResponseStep truth answers =>
+      twice (odds_loss w bits (odds_above (w + bits + SampledLoss.guard) truth answers)
+               (share_of truth answers) step)
+  | _ => None
   end.
 
 (** A mechanism, how often, and the level at which it enters. *)

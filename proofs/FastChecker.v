@@ -4,7 +4,7 @@
 
 From Coq Require Import List ZArith QArith Derive.
 From Dpledger Require Import MachineIntegers Enclosure Kronecker LossLists FixedPoint FixedGaussian
-  LossEnclosures LossComposition SampledLoss ReplacedLoss PureLoss LaplaceLoss Certificate
+  LossEnclosures LossComposition SampledLoss ReplacedLoss PureLoss LaplaceLoss GeometricLoss Certificate
   Checker.
 
 Create HintDb fast.
@@ -195,6 +195,21 @@ Proof. quicken laplace_heights. Qed.
 Derive fast_laplace_loss SuchThat (fast_laplace_loss = laplace_loss) As fast_laplace_loss_exact.
 Proof. quicken laplace_loss. Qed.
 #[local] Hint Rewrite <- fast_laplace_loss_exact : fast.
+
+Derive fast_geometric_height SuchThat (fast_geometric_height = geometric_height)
+  As fast_geometric_height_exact.
+Proof. quicken geometric_height. Qed.
+#[local] Hint Rewrite <- fast_geometric_height_exact : fast.
+
+Derive fast_geometric_heights SuchThat (fast_geometric_heights = geometric_heights)
+  As fast_geometric_heights_exact.
+Proof. quicken geometric_heights. Qed.
+#[local] Hint Rewrite <- fast_geometric_heights_exact : fast.
+
+Derive fast_geometric_loss SuchThat (fast_geometric_loss = geometric_loss)
+  As fast_geometric_loss_exact.
+Proof. quicken geometric_loss. Qed.
+#[local] Hint Rewrite <- fast_geometric_loss_exact : fast.
 
 (** ** Composition *)
 

@@ -7,7 +7,7 @@ From Dpledger Require Import Sums Conversion Finite Gaussian Pure LaplaceProfile
   DiscreteGaussian GaussianDelta Sensitivity Descent
   Domination GaussianComposition PoissonSampling BatchSampling Events Enclosure Losses GaussianLosses LossLists
   LossEnclosures LossComposition FixedPoint SampledLoss ReplacedSample ReplacedLoss PureLoss LaplaceLoss
-  Certificate Checker Operations Derivations
+  GeometricLoss Certificate Checker Operations Derivations
   Claims.
 Import ListNotations.
 Open Scope R_scope.
@@ -550,6 +550,21 @@ Proof.
   rewrite <- Q2R_integer; apply Qle_Rle, Qfloor_le.
 Qed.
 
+Lemma whole_moves h x y squared :
+  whole_values r h -> 0 <= Q2R squared ->
+  total (seq 0 (dimension r h)) (fun i => Rabs (value r h x i - value r h y i)) <= sqrt (Q2R squared) ->
+  total (seq 0 (dimension r h)) (fun i =>
+    IZR (Z.abs (Int_part (value r h x i) - Int_part (value r h y i)))) <= Q2R (whole_root squared).
+Proof.
+  intros Whole Sq Moves.
+  destruct (whole_total (seq 0 (dimension r h))
+              (fun i => (Int_part (value r h x i) - Int_part (value r h y i))%Z)) as (n & E & P).
+  rewrite E; apply whole_root_above; [exact P|exact Sq|]; rewrite <- E.
+  eapply Rle_trans; [|exact Moves]; right; apply total_ext; intros i _.
+  destruct (Whole x i) as [u ->], (Whole y i) as [v ->].
+  rewrite !int_part_whole, abs_IZR, minus_IZR; reflexivity.
+Qed.
+
 Lemma discrete_is_pure h moved squared d b :
   mechanism_at c (mechanism_of h) = Some (DiscreteLaplaceStep moved squared d b) ->
   noise r h = DiscreteLaplace (Q2R b) ->
@@ -575,12 +590,7 @@ Proof.
     apply (vector_geometric_pure (differ_at adj j) q (Q2R b) (Q2R (whole_root squared))
              (dimension r h) (cuts r h)); [exact B| | |exact Dxy|exact I].
     + apply (grids_ascend null c r run_satisfies h).
-    + clear x y Dxy I; intros x y Dxy.
-      destruct (whole_total (seq 0 (dimension r h)) (fun i => (q x i - q y i)%Z)) as (n & E & P).
-      rewrite E; apply whole_root_above; [exact P|exact Sq|]; rewrite <- E.
-      eapply Rle_trans; [|apply (Moves j x y R Dxy)]; right; apply total_ext; intros i _.
-      unfold q; destruct (Whole x i) as [u ->], (Whole y i) as [v ->].
-      rewrite !int_part_whole, abs_IZR, minus_IZR; reflexivity.
+    + clear x y Dxy I; intros x y Dxy; apply (whole_moves h x y squared Whole Sq (Moves j x y R Dxy)).
 Qed.
 
 Lemma laplace_is_pure h :
@@ -909,8 +919,10 @@ Definition apart (with_first : bool) (i : positive) {A} (l : list A) (p q : A ->
   | Some (SampledStep drawn moved squared _ std) =>
       contrasted with_first (contrast_of drawn moved) (sqrt (Q2R squared) / Q2R std) l p q
   | Some (LaplaceStep _ _ _ _) => below_profile l p q (laplace_profile (exp (- cost i / 2)))
-  | Some (DiscreteLaplaceStep _ _ _ _ as m) | Some (ResponseStep _ _ as m) =>
-      below_profile l p q (shared_profile (exp (cost i)) (Q2R (share_of m)))
+  | Some (DiscreteLaplaceStep _ squared _ scale) =>
+      below_profile l p q (geometric_profile (exp (- / Q2R scale)) (Z.to_nat (Z.sqrt (Qfloor squared))))
+  | Some (ResponseStep truth answers) =>
+      below_profile l p q (shared_profile (exp (cost i)) (Q2R (share_of truth answers)))
   | _ => True
   end.
 
@@ -992,11 +1004,11 @@ Qed.
 
 Lemma share_of_response i truth answers :
   mechanism_at c i = Some (ResponseStep truth answers) ->
-  Q2R (share_of (ResponseStep truth answers))
+  Q2R (share_of truth answers)
     = Q2R truth + (1 - Q2R truth) / (INR (Pos.to_nat answers) - 1).
 Proof.
   intros F; destruct (response_found _ _ _ F) as (_ & K & _).
-  pose proof (le_INR _ _ K) as L; change (INR 2) with (1 + 1) in L; cbn [share_of].
+  pose proof (le_INR _ _ K) as L; change (INR 2) with (1 + 1) in L; unfold share_of.
   assert (D : Q2R (integer answers - 1) = INR (Pos.to_nat answers) - 1)
     by (rewrite Q2R_minus, Q2R_integer_positive, Q2R_number, INR_positive; reflexivity).
   rewrite Q2R_plus, Q2R_div, D, Q2R_minus, Q2R_number by (rewrite D; lra); reflexivity.
@@ -1006,7 +1018,7 @@ Lemma response_below h truth answers x y :
   response_round r h (Some (ResponseStep truth answers)) ->
   mechanism_at c (mechanism_of h) = Some (ResponseStep truth answers) ->
   below_profile (next_messages r h) (next_law r x h) (next_law r y h)
-    (shared_profile (exp (cost (mechanism_of h))) (Q2R (share_of (ResponseStep truth answers)))).
+    (shared_profile (exp (cost (mechanism_of h))) (Q2R (share_of truth answers))).
 Proof.
   intros (truth' & answers' & F' & N & Within & _) F; injection F' as <- <-.
   destruct (response_found _ _ _ F) as (P & K & E & Pos).
@@ -1040,6 +1052,28 @@ Proof.
   - intros u v Duv; apply (moved_in_l1 h j squared d s); auto.
 Qed.
 
+Lemma geometric_below h j x y moved squared d b :
+  laplace_round null r h (Some (DiscreteLaplaceStep moved squared d b)) ->
+  mechanism_at c (mechanism_of h) = Some (DiscreteLaplaceStep moved squared d b) ->
+  reads r h j = true -> differ_at adj j x y ->
+  below_profile (next_messages r h) (next_law r x h) (next_law r y h)
+    (geometric_profile (exp (- / Q2R b)) (Z.to_nat (Z.sqrt (Qfloor squared)))).
+Proof.
+  intros (moved' & squared' & d' & b' & [[F' _]|(F' & N & Whole)] & Read & _) F R Dxy; [discriminate F'|].
+  injection F' as <- <- <- <-.
+  destruct (laplace_found _ _ _ _ _ (or_intror F)) as (-> & B & _ & s & D & E).
+  assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
+  assert (Ints : forall x i, exists n, value r h x i = IZR n)
+    by (intros u i; destruct (Whole u i) as [n ->]; eauto).
+  pose proof (whole_moves h x y squared Ints Sq (moved_in_l1 h j squared d s x y D E Read R Dxy)) as M.
+  rewrite l1_total in M; unfold whole_root in M; rewrite Q2R_integer in M; apply le_IZR in M.
+  unfold next_messages, next_law; rewrite N; apply numbers_below.
+  apply (vector_geometric_profile (dimension r h) (cuts r h) (fun i => Int_part (value r h x i))
+           (fun i => Int_part (value r h y i)) (Q2R b)); [exact B| |].
+  - apply (grids_ascend null c r run_satisfies h).
+  - rewrite Z2Nat.id by apply Z.sqrt_nonneg; exact M.
+Qed.
+
 Lemma round_loss with_first h j x y L :
   reads r h j = true -> differ_at adj j x y -> oriented with_first (x j) (y j) ->
   bounds_step with_first (mechanism_of h) L ->
@@ -1059,22 +1093,17 @@ Proof.
                (gaussian_profile (sqrt (mu_squared (mechanism_of h)))))).
   { intros Np A; left; split; [apply lossy_costs_nothing, Np|apply Bound; auto using laws]. }
   destruct (round h) as [(s & std0 & Round)|
-    [((moved & squared & d & std & F) & _)|((m & F & In & Not) & _ & _ & Pure)]].
+    [((moved & squared & d & std & F) & _)|((m & F & In & Not) & _)]].
   2:{ apply Lossy; [|unfold apart; rewrite F; exact I].
       intros (? & ? & ? & ? & P); rewrite F in P; discriminate P. }
   2:{ apply Lossy; [intros (? & ? & ? & ? & P); rewrite F in P; injection P as ->; discriminate Not|].
-      pose proof (differ_at_sym j x y Dxy) as Dyx.
-      assert (Odds : below_profile (next_messages r h) (next_law r x h) (next_law r y h)
-                     (shared_profile (exp (cost (mechanism_of h))) (Q2R 1))).
-      { intros a b Ha Hb; unfold shared_profile; rewrite Q2R_number.
-        apply Rle_trans with (odds_profile (exp (cost (mechanism_of h))) a b); [|lra].
-        apply odds_dominate; [apply laws|apply laws| |exact Ha|exact Hb].
-        intros m' I; split; [apply (Pure j R x y Dxy m' I)|apply (Pure j R y x Dyx m' I)]. }
       unfold apart; rewrite F; destruct m as [| | | | |truth answers|]; try discriminate In;
-        try discriminate Not; try exact Odds;
+        try discriminate Not;
         destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|G]]; rewrite F in G;
         try (destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); discriminate G).
       - apply (laplace_below h j x y _ _ _ _ G F R Dxy).
+      - destruct G as (? & ? & G & _); discriminate G.
+      - apply (geometric_below h j x y _ _ _ _ G F R Dxy).
       - destruct G as (? & ? & G & _); discriminate G.
       - destruct G as (? & ? & ? & ? & [[G _]|[G _]] & _); discriminate G.
       - apply response_below; [exact G|exact F]. }
@@ -1649,39 +1678,27 @@ Proof.
 Qed.
 
 (** Nothing below asks what these compute. *)
-Strategy opaque [step_losses batch_losses replaced_losses laplace_loss odds_loss LossComposition.composed loss_delta_at_most].
+Strategy opaque [step_losses batch_losses replaced_losses laplace_loss geometric_loss odds_loss LossComposition.composed loss_delta_at_most].
 
-(** How much likelier an outcome of a pure step may become. *)
-Lemma ratio_above_sound w bits i m e :
-  (0 <= w)%Z -> (0 <= bits)%Z -> mechanism_at c i = Some m ->
-  let p := (w + bits + SampledLoss.guard)%Z in
-  ratio_above p m = Some e -> exp (cost i) <= IZR e / unit_of p.
+(** How much likelier an answer may become. *)
+Lemma odds_above_sound p i truth answers :
+  (0 <= p)%Z -> mechanism_at c i = Some (ResponseStep truth answers) ->
+  exp (cost i) <= IZR (odds_above p truth answers) / unit_of p.
 Proof.
-  intros Hw Hb F p H; pose proof guard_nonneg as Hg; assert (Hp : (0 <= p)%Z) by (unfold p; lia).
-  destruct m as [| | |moved squared d scale| |truth answers|]; try discriminate;
-    unfold cost; rewrite F; cbn [ratio_above] in H.
-  - destruct (laplace_found _ _ _ _ _ (or_intror F)) as (_ & B & _).
-    destruct (exp_of_rational p _) as [[l u]|] eqn:E; [|discriminate]; injection H as <-.
-    apply exp_of_rational_sound in E; [|exact Hp].
-    rewrite Q2R_div in E by exact B; apply E.
-  - destruct (response_found _ _ _ F) as (_ & _ & _ & Pos); injection H as <-.
-    eapply Rle_trans; [|apply (rational_ceiling p _ Hp)].
-    destruct (maximum_ge (odds truth answers) (/ odds truth answers)) as [M1 M2].
-    rewrite Q2R_inv in M2 by (intros Z; apply Qeq_eqR in Z; rewrite Q2R_number in Z; lra).
-    set (x := Q2R (odds truth answers)) in *; unfold Rabs; destruct (Rcase_abs (ln x)).
-    + rewrite exp_Ropp, exp_ln by exact Pos; exact M2.
-    + rewrite exp_ln by exact Pos; exact M1.
+  intros Hp F; unfold cost, odds_above; rewrite F; cbv zeta.
+  destruct (response_found _ _ _ F) as (_ & _ & _ & Pos).
+  eapply Rle_trans; [|apply (rational_ceiling p _ Hp)].
+  destruct (maximum_ge (odds truth answers) (/ odds truth answers)) as [M1 M2].
+  rewrite Q2R_inv in M2 by (intros Z; apply Qeq_eqR in Z; rewrite Q2R_number in Z; lra).
+  set (x := Q2R (odds truth answers)) in *; unfold Rabs; destruct (Rcase_abs (ln x)).
+  - rewrite exp_Ropp, exp_ln by exact Pos; exact M2.
+  - rewrite exp_ln by exact Pos; exact M1.
 Qed.
 
 (** The same laws on both sides are not apart. *)
 Lemma apart_diag with_first i : apart with_first i [tt] (fun _ => 1) (fun _ => 1).
 Proof.
   assert (One : distribution [tt] (fun _ : unit => 1)) by (split; [intros u _; lra|simpl; ring]).
-  assert (Odds : forall m, mechanism_at c i = Some m -> 0 <= Q2R (share_of m) ->
-            below_profile [tt] (fun _ => 1) (fun _ => 1)
-              (shared_profile (exp (cost i)) (Q2R (share_of m)))).
-  { intros m _ S a b Ha Hb; rewrite excess_diag by exact One.
-    apply shared_profile_diag; try assumption; apply one_at_most_exp. }
   assert (Normal : forall drawn moved squared d std,
             mechanism_at c i = Some (SampledStep drawn moved squared d std) ->
             contrasted with_first (contrast_of drawn moved) (sqrt (Q2R squared) / Q2R std)
@@ -1707,14 +1724,18 @@ Proof.
       + assert (0 <= b * (1 - q) <= b) by nra; rewrite plus_part_0; lra. }
   unfold apart;
     destruct (mechanism_at c i)
-      as [[|drawn moved squared d std|moved squared d b'| | |truth answers|]|] eqn:F;
+      as [[|drawn moved squared d std|moved squared d b'|moved squared d b'| |truth answers|]|] eqn:F;
     try exact I.
   - apply (Normal drawn moved squared d std); reflexivity.
   - intros a b Ha Hb; rewrite excess_diag by exact One.
     apply laplace_profile_ge; try assumption; left; apply exp_pos.
-  - apply Odds; [reflexivity|cbn [share_of]; rewrite Q2R_number; lra].
-  - apply Odds; [reflexivity|]; rewrite (share_of_response _ _ _ F).
-    destruct (response_found _ _ _ F) as (P & K & _).
+  - destruct (laplace_found _ _ _ _ _ (or_intror F)) as (_ & B & _).
+    intros a b Ha Hb; rewrite excess_diag by exact One; apply geometric_profile_diag; try assumption.
+    split; [apply exp_pos|]; rewrite <- exp_0; apply exp_le.
+    pose proof (Rinv_0_lt_compat _ B); lra.
+  - intros a b Ha Hb; rewrite excess_diag by exact One.
+    apply shared_profile_diag; try assumption; [apply one_at_most_exp|].
+    rewrite (share_of_response _ _ _ F); destruct (response_found _ _ _ F) as (P & K & _).
     pose proof (le_INR _ _ K) as L; change (INR 2) with (1 + 1) in L.
     assert (0 < (1 - Q2R truth) / (INR (Pos.to_nat answers) - 1)) by (apply Rdiv_lt_0_compat; lra).
     lra.
@@ -1727,23 +1748,13 @@ Lemma losses_sound i m w bits step dense tail l l' :
   sound_list k /\ bounds_step with_first i (stands_for (Q2R step) (unit_of w) k).
 Proof.
   intros Hw Hb Hstep F E with_first k; assert (Pu : 0 < unit_of w) by (apply unit_pos, Hw).
+  assert (Twice : forall one, twice one = Some (l, l') -> one = Some k).
+  { intros [one|]; [|discriminate]; intros H; injection H as <- <-; unfold k.
+    destruct with_first; reflexivity. }
   assert (Bound : forall A (o : list A) p q, distribution o p -> distribution o q ->
             apart with_first i o p q ->
             sound_list k /\ below_profile o p q (profile (stands_for (Q2R step) (unit_of w) k))).
   { intros A o p q Dp Dq; unfold apart; rewrite F.
-    assert (Odds : below_profile o p q (shared_profile (exp (cost i)) (Q2R (share_of m))) ->
-              match ratio_above (w + bits + SampledLoss.guard) m with
-              | Some e =>
-                  match odds_loss w bits e (share_of m) step with Some l => Some (l, l) | None => None end
-              | None => None
-              end = Some (l, l') ->
-              sound_list k /\ below_profile o p q (profile (stands_for (Q2R step) (unit_of w) k))).
-    { intros W E'; destruct (ratio_above _ m) as [e|] eqn:Ratio; [|discriminate].
-      pose proof (conj (one_at_most_exp i) (ratio_above_sound w bits i m e Hw Hb F Ratio)) as Le.
-      destruct (odds_loss w bits e (share_of m) step) as [l1|] eqn:O; [|discriminate].
-      injection E' as <- <-; unfold k; destruct with_first;
-        apply (odds_loss_sound w bits e (share_of m) step o p q (exp (cost i)) l1 Hw Hb Hstep O Le Dp
-                 (proj1 Dq) W). }
     assert (Normal : forall drawn moved squared d std, m = SampledStep drawn moved squared d std ->
               contrasted with_first (contrast_of drawn moved) (sqrt (Q2R squared) / Q2R std) o p q ->
               (if positive_number squared
@@ -1764,14 +1775,12 @@ Proof.
       - pose proof (step_losses_sound w bits _ _ step Hw Hb Hstep Hm Hr _ _ _ _ E' A o p q Dp
                       (proj1 Dq)) as [S1 S2].
         rewrite Eroot in S1, S2; unfold k; destruct with_first; [apply S1, W|apply S2, W].
-      - destruct (batch_losses _ _ _ _ _ _ _) as [l1|] eqn:Eb; [|discriminate].
-        injection E' as <- <-; rewrite <- Eroot in W; unfold k; destruct with_first;
-          apply (batch_losses_sound w bits _ _ step Hw Hb Hstep Hm Hr _ _ _ Eb A o p q Dp Dq W).
-      - destruct (replaced_losses _ _ _ _ _ _ _) as [l1|] eqn:Eb; [|discriminate].
-        injection E' as <- <-; rewrite <- Eroot in W; unfold k; destruct with_first;
-          apply (replaced_losses_sound w bits _ _ step _ _ _ Hw Hb Hstep Hm Hr Eb A o p q Dp Dq W). }
-    destruct m as [|drawn moved squared d std|moved squared d scale| | | |];
-      cbn [losses_of ratio_above] in E; try discriminate E; try (intros W; exact (Odds W E)).
+      - rewrite <- Eroot in W; apply (batch_losses_sound w bits _ _ step Hw Hb Hstep Hm Hr _ _ _
+                                         (Twice _ E') A o p q Dp Dq W).
+      - rewrite <- Eroot in W; apply (replaced_losses_sound w bits _ _ step _ _ _ Hw Hb Hstep Hm Hr
+                                         (Twice _ E') A o p q Dp Dq W). }
+    destruct m as [|drawn moved squared d std|moved squared d scale|moved squared d scale| |truth answers|];
+      cbn [losses_of] in E; try discriminate E.
     - intros W; apply (Normal drawn moved squared d std eq_refl W E).
     - destruct (laplace_found _ _ _ _ _ (or_introl F)) as (_ & B & _ & s & D & Es).
       assert (Sq : 0 <= Q2R squared) by (rewrite <- Es; exact (derived_nonneg r0 d s D)).
@@ -1779,12 +1788,17 @@ Proof.
         by (rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra); reflexivity).
       assert (Hm : 0 <= Q2R (squared / (scale * scale)))
         by (rewrite Em; apply Rmult_le_pos; [exact Sq|left; apply Rinv_0_lt_compat; nra]).
-      destruct (laplace_loss _ _ _ _ _) as [l1|] eqn:El; [|discriminate]; injection E as <- <-.
       assert (Root : cost i <= sqrt (Q2R (squared / (scale * scale)))).
       { rewrite (laplace_cost_eq _ _ _ _ _ F), Em, sqrt_div by nra; rewrite sqrt_square by lra; lra. }
-      intros W; unfold k; destruct with_first;
-        apply (laplace_loss_sound w bits _ step dense o p q (cost i) l1 Hw Hb Hstep Hm El Root Dp
-                 (proj1 Dq) W). }
+      intros W; apply (laplace_loss_sound w bits _ step dense o p q (cost i) k Hw Hb Hstep Hm (Twice _ E)
+                         Root Dp (proj1 Dq) W).
+    - destruct (laplace_found _ _ _ _ _ (or_intror F)) as (_ & B & _); intros W.
+      apply (geometric_loss_sound scale (Q2R scale) B eq_refl w bits _ step k o p q Hw Hb Hstep
+               (Twice _ E) Dp (proj1 Dq) W).
+    - intros W; assert (Hp : (0 <= w + bits + SampledLoss.guard)%Z) by (pose proof guard_nonneg; lia).
+      pose proof (conj (one_at_most_exp i) (odds_above_sound _ i truth answers Hp F)) as Le.
+      apply (odds_loss_sound w bits _ (share_of truth answers) step o p q (exp (cost i)) k Hw Hb Hstep
+               (Twice _ E) Le Dp (proj1 Dq) W). }
   assert (One : distribution [tt] (fun _ : unit => 1)) by (split; [intros u _; lra|simpl; ring]).
   destruct (Bound unit [tt] _ _ One One (apart_diag with_first i)) as [Sk Diag].
   split; [exact Sk|split; [apply stands_proper; assumption|split; [|split]]].
@@ -2047,7 +2061,7 @@ Proof.
     apply Entered; assumption.
 Qed.
 
-Strategy transparent [step_losses batch_losses replaced_losses laplace_loss odds_loss LossComposition.composed loss_delta_at_most].
+Strategy transparent [step_losses batch_losses replaced_losses laplace_loss geometric_loss odds_loss LossComposition.composed loss_delta_at_most].
 
 Lemma of_parts_valid rule premises j :
   (forall i, In i premises -> valid i) ->

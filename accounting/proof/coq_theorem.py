@@ -91,8 +91,8 @@ _IN_L1 = frozenset(
     }
 )
 """Rules of sensitivities that the checker in Coq follows in l1."""
-_LOSSES = frozenset({"gaussian", "laplace", "randomised-response", *_SCHEMES})
-"""Kinds of steps whose loss distribution the checker in Coq knows, whatever their sensitivity."""
+_LOSSES = frozenset({"gaussian", "laplace", "discrete-laplace", "randomised-response", *_SCHEMES})
+"""Kinds of steps whose loss distribution the checker in Coq knows."""
 _EXACT = frozenset({"float-exact", "float-count", "float-grid", "float-pair", "float-rows"})
 """Operations that hold a row of any width as it is."""
 _COUNTS = ("rows", "dimension", "width", "height", "most", "count", "terms")
@@ -405,12 +405,8 @@ def _require_losses(parts: Sequence[Any], mechanisms: Sequence[Mapping[str, Any]
         step = mechanisms[place]
         while step["kind"] == "repeated":
             step = step["event"]
-        kind, counts = step["kind"], step["kind"] == "discrete-laplace"
-        if kind not in _LOSSES and not (counts and Fraction(step["sensitivity"]["squared"]) < 4):
-            raise BeyondTheorem(
-                f"kind={kind} must be in {sorted(_LOSSES)}, or discrete-laplace "
-                "that a record moves by one, in a privacy loss."
-            )
+        if (kind := step["kind"]) not in _LOSSES:
+            raise BeyondTheorem(f"kind={kind} must be in {sorted(_LOSSES)} in a privacy loss.")
 
 
 _RULES: dict[str, Callable[[Mapping[str, Any]], str]] = {

@@ -20,6 +20,7 @@ from dpledger.mechanisms import (
     Adjacency,
     Audience,
     Context,
+    DiscreteGaussianStep,
     DiscreteLaplaceStep,
     Event,
     GaussianStep,
@@ -76,7 +77,14 @@ def certified(times: int, rate: float, noise: float) -> bytes:
     return composed(Repeated(step, times) if times > 1 else step)
 
 
-COUNT = DiscreteLaplaceStep(declared(1, "l1", adjacency=Adjacency.ADD_REMOVE_ONE, norm=Norm.L1), 8)
+def moved(by: int, scale: float) -> DiscreteLaplaceStep:
+    """Return discrete Laplace noise on whole numbers that a record moves by so much in l1."""
+    return DiscreteLaplaceStep(
+        declared(by, "l1", adjacency=Adjacency.ADD_REMOVE_ONE, norm=Norm.L1), scale
+    )
+
+
+COUNT = moved(1, 8)
 TOTAL = LaplaceStep(
     declared(Fraction(7, 3), "l1", adjacency=Adjacency.ADD_REMOVE_ONE, norm=Norm.L1), 20.5
 )
@@ -101,10 +109,12 @@ UNLIKE = {
     ),
     "samples beside counts": (Repeated(sampled(1 / 64, 1.0), 100), COUNT),
     "all records beside counts": (MEAN, COUNT),
+    "counts that move by several": (Repeated(moved(5, 40), 50), Repeated(moved(3, 20), 20)),
+    "counts that move far beside samples": (Repeated(sampled(1 / 64, 1.0), 100), moved(100, 900)),
     "once more alone": (Repeated(sampled(1 / 64, 1.0), 100), sampled(1 / 64, 1.0)),
     "records zeroed out": (
         Repeated(sampled(1 / 64, 1.0, Adjacency.ZERO_OUT_ONE), 100),
-        *(PoissonSampled(GaussianStep(moved, 1.0), 1 / 32) for moved in ZEROED),
+        *(PoissonSampled(GaussianStep(zeroed, 1.0), 1 / 32) for zeroed in ZEROED),
     ),
     "Laplace noise beside samples": (Repeated(sampled(1 / 64, 1.0), 100), TOTAL),
     "Laplace noise beside all records": (MEAN, Repeated(TOTAL, 3), COUNT),
@@ -233,10 +243,10 @@ def test_the_kernel_proves_pure_steps_composed_and_no_smaller_epsilon(step):
     assert not prove(small, proofs=compiled_proofs(), timeout=1200).proved
 
 
-def test_losses_that_coq_would_only_bound_are_named():
-    two = declared(2, "l1", adjacency=Adjacency.ADD_REMOVE_ONE, norm=Norm.L1)
-    event = Event(DiscreteLaplaceStep(two, 8), Context((), 1, "model", Audience.SERVER))
-    with pytest.raises(BeyondTheorem, match="kind=discrete-laplace"):
+def test_losses_that_coq_does_not_know_are_named():
+    one = declared(1, "l2", adjacency=Adjacency.ADD_REMOVE_ONE)
+    event = Event(DiscreteGaussianStep(one, 8), Context((), 1, "model", Audience.SERVER))
+    with pytest.raises(BeyondTheorem, match="kind=discrete-gaussian"):
         coq_theorem(certify([event], delta=1e-6).to_json_bytes())
 
 

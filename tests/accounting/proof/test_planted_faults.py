@@ -21,7 +21,7 @@ pytestmark = [
 SOURCES = (
     *("GaussianLosses", "Kronecker", "LossLists", "FixedPoint", "FixedGaussian"),
     *("Enclosure", "LossEnclosures", "LossComposition", "SampledLoss", "ReplacedLoss"),
-    *("PureLoss", "LaplaceLoss"),
+    *("PureLoss", "LaplaceLoss", "GeometricLoss"),
     *("Certificate", "Checker", "Operations", "Derivations", "Claims", "Soundness"),
     *("Example", "FilterExample"),
 )
@@ -341,9 +341,25 @@ RULES = {
     ),
     "losses of half of the noise": (
         "Checker",
-        "exp_of_rational p (whole_root squared / scale)",
-        "exp_of_rational p (whole_root squared / (2 * scale))",
+        "twice (geometric_loss w bits scale (Z",
+        "twice (geometric_loss w bits (2 * scale) (Z",
     ),
+    "losses of a shift by one less": (
+        "Checker",
+        "(geometric_loss w bits scale (Z.sqrt (Qfloor squared)) step)",
+        "(geometric_loss w bits scale (Z.sqrt (Qfloor squared) - 1) step)",
+    ),
+    "weights that fall too far": (
+        "GeometricLoss",
+        "let decay j := exp_of_rational p (- (inject_Z j / scale)) in",
+        "let decay j := exp_of_rational p (- (inject_Z (j + 1) / scale)) in",
+    ),
+    "one side of the turn": (
+        "GeometricLoss",
+        "(Z.max 0 (u - a) + Z.max 0 (u' - b))",
+        "Z.max 0 (u - a)",
+    ),
+    "a loss below that of no step": ("GeometricLoss", "masses := [2 ^ w]", "masses := [2 ^ w - 1]"),
 }
 MEANINGS = {
     "nothing is allowed": ("Certificate", "if concerns e j\n", "if false\n"),

@@ -11,7 +11,7 @@ From Dpledger Require
   GaussianConvolution Descent GaussianComposition PoissonSampling BatchSampling ReplacedSample Events
   GaussianSeries Enclosure
   Losses GaussianLosses Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
-  ReplacedLoss PureLoss LaplaceLoss GeometricLoss Checker MachineIntegers FastChecker Operations Derivations
+  ReplacedLoss PureLoss LaplaceLoss GeometricLoss LaplaceComposition LaplaceSums Checker MachineIntegers FastChecker Operations Derivations
   Claims Soundness
   Example FilterExample EndToEnd.
 
@@ -238,7 +238,11 @@ Definition losses_theorems := (
   @PureLoss.odds_loss_sound,
   @GeometricLoss.path_below,
   @GeometricLoss.vector_geometric_profile,
-  @GeometricLoss.geometric_loss_sound).
+  @GeometricLoss.geometric_loss_sound,
+  @LaplaceComposition.composition_step,
+  @LaplaceComposition.laplace_then_rest,
+  @LaplaceComposition.laplace_filter,
+  @LaplaceSums.laplace_delta_sound).
 Print losses_theorems.
 Print Assumptions losses_theorems.
 

@@ -133,7 +133,9 @@ Inductive rule :=
       parts are a mechanism, how often, and the level at which it enters. What the numbers other
       than [parts], [delta] and [epsilon] are decides how fine it is, and nothing else. *)
   | PrivacyLoss (parts : list (positive * positive * nat)) (step : Q) (doublings : list nat)
-      (dense digits : positive) (cut : Z) (delta epsilon : Q).
+      (dense digits : positive) (cut : Z) (delta epsilon : Q)
+  (** Laplace steps alone, in closed form: parts are a mechanism, and how often. *)
+  | LaplaceLosses (parts : list (positive * positive)) (delta epsilon : Q).
 
 Record node := Node { node_rule : rule; node_premises : list positive; node_conclusion : claim }.
 

@@ -4,7 +4,7 @@
 
 From Coq Require Import List Bool QArith Qround PArith ZArith Lia FMapPositive Mergesort Orders.
 From Dpledger Require Import Enclosure LossLists LossEnclosures LossComposition FixedPoint
-  SampledLoss ReplacedLoss PureLoss LaplaceLoss GeometricLoss Certificate.
+  SampledLoss ReplacedLoss PureLoss LaplaceLoss GeometricLoss LaplaceSums Certificate.
 Import ListNotations.
 Open Scope Q_scope.
 
@@ -508,6 +508,10 @@ Definition losses_of (m : mechanism) (w bits : Z) (step : Q) (dense tail : Z) :
   | _ => None
   end.
 
+(** Laplace steps of one scale, and choices of how many of their signs are +: more take too long. *)
+Definition most_shifts : positive := 4096.
+Definition most_knots : Z := 2 ^ 16.
+
 (** A mechanism, how often, and the level at which it enters. *)
 Definition part := (positive * positive * nat)%type.
 
@@ -636,6 +640,41 @@ Definition composition_at_most (steps : list part) (step : Q) (doublings : list 
         end in
       small fst && small snd
   | _, _ => false
+  end.
+
+(** The shifts of Laplace steps in scales of their noise, rounded up, in units of 2^-p, and how often
+    each. *)
+Fixpoint laplace_groups (p : Z) (counts : exposure) : option (list (Z * nat)) :=
+  match counts with
+  | [] => Some []
+  | (i, n) :: rest =>
+      match PositiveMap.find i table, laplace_groups p rest with
+      | Some (LaplaceStep _ squared _ scale), Some found =>
+          let ratio := squared / (scale * scale) in
+          let far := LaplaceLoss.root_above p ratio in
+          if Pos.leb n most_shifts && Qle_bool 0 far && Qle_bool ratio (far * far)
+          then Some ((Qnum far, Pos.to_nat n) :: found) else None
+      | _, _ => None
+      end
+  end.
+
+(** Bits that leave the exponentials of all shifts, and delta, right to some 150 of them. *)
+Definition bits_of_shifts (rough : list (Z * nat)) (delta : Q) : Z :=
+  (192 + 2 * (Z.max 0 (group_sum rough / 2 ^ 8) + 1)
+   + Z.max 0 (Z.log2 (Zpos (Qden delta)) - Z.log2 (Qnum delta)))%Z.
+
+(** delta of these Laplace steps at [epsilon] is at most [delta]. *)
+Definition laplace_at_most (counts : exposure) (delta epsilon : Q) : bool :=
+  match laplace_groups 8 counts with
+  | Some rough =>
+      let p := bits_of_shifts rough delta in
+      match laplace_groups p counts with
+      | Some groups =>
+          Z.leb (fold_right (fun en k => (Z.of_nat (snd en) + 1) * k)%Z 1%Z groups) most_knots
+          && laplace_delta_at_most p groups (Qnum epsilon * 2 ^ p / Zpos (Qden epsilon))%Z delta
+      | None => false
+      end
+  | None => false
   end.
 
 End Losses.
@@ -813,6 +852,14 @@ Definition privacy_loss (parts : list part) (step : Q) (doublings : list nat)
   | None => None
   end.
 
+Definition laplace_losses (parts : list (positive * positive)) (delta eps : Q) : option judgement :=
+  match steps_in table (map (fun mn => (mn, O)) parts) with
+  | Some steps =>
+      guard (probability delta && laplace_at_most table (canonical (map fst steps)) delta eps)
+        (Part (canonical parts) (Claim r 1 (ApproxDp delta eps)))
+  | None => None
+  end.
+
 (** Rules about mechanisms, and what a record is exposed to. *)
 Definition of_parts (rule : rule) (premises : list judgement) : option judgement :=
   match rule, premises with
@@ -832,6 +879,7 @@ Definition of_parts (rule : rule) (premises : list judgement) : option judgement
   | ZcdpRdp _, [Part e (Claim _ _ (Zcdp _) as s)] => option_map (Part e) (concluded rule s)
   | PrivacyLoss parts step doublings dense digits cut delta eps, [] =>
       privacy_loss parts step doublings dense digits cut delta eps
+  | LaplaceLosses parts delta eps, [] => laplace_losses parts delta eps
   | _, _ => None
   end.
 

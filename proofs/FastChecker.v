@@ -4,7 +4,7 @@
 
 From Coq Require Import List ZArith QArith Derive.
 From Dpledger Require Import MachineIntegers Enclosure Kronecker LossLists FixedPoint FixedGaussian
-  LossEnclosures LossComposition SampledLoss ReplacedLoss PureLoss LaplaceLoss GeometricLoss Certificate
+  LossEnclosures LossComposition SampledLoss ReplacedLoss PureLoss LaplaceLoss GeometricLoss LaplaceSums Certificate
   Checker.
 
 Create HintDb fast.
@@ -270,6 +270,40 @@ Derive fast_loss_delta_at_most SuchThat (fast_loss_delta_at_most = loss_delta_at
 Proof. quicken loss_delta_at_most. Qed.
 #[local] Hint Rewrite <- fast_loss_delta_at_most_exact : fast.
 
+(** ** Laplace noise alone *)
+
+Derive fast_all_plus SuchThat (fast_all_plus = all_plus) As fast_all_plus_exact.
+Proof. quicken all_plus. Qed.
+#[local] Hint Rewrite <- fast_all_plus_exact : fast.
+
+Derive fast_horner_above SuchThat (fast_horner_above = horner_above) As fast_horner_above_exact.
+Proof. quicken horner_above. Qed.
+#[local] Hint Rewrite <- fast_horner_above_exact : fast.
+
+Derive fast_contribution SuchThat (fast_contribution = contribution) As fast_contribution_exact.
+Proof. quicken contribution. Qed.
+#[local] Hint Rewrite <- fast_contribution_exact : fast.
+
+Derive fast_spread SuchThat (fast_spread = LaplaceSums.spread) As fast_spread_exact.
+Proof. quicken LaplaceSums.spread. Qed.
+#[local] Hint Rewrite <- fast_spread_exact : fast.
+
+Derive fast_knots SuchThat (fast_knots = knots) As fast_knots_exact.
+Proof. quicken knots. Qed.
+#[local] Hint Rewrite <- fast_knots_exact : fast.
+
+Derive fast_contributions SuchThat (fast_contributions = contributions) As fast_contributions_exact.
+Proof. quicken contributions. Qed.
+#[local] Hint Rewrite <- fast_contributions_exact : fast.
+
+Derive fast_group_sum SuchThat (fast_group_sum = group_sum) As fast_group_sum_exact.
+Proof. quicken group_sum. Qed.
+#[local] Hint Rewrite <- fast_group_sum_exact : fast.
+
+Derive fast_laplace_delta_at_most SuchThat (fast_laplace_delta_at_most = laplace_delta_at_most) As fast_laplace_delta_at_most_exact.
+Proof. quicken laplace_delta_at_most. Qed.
+#[local] Hint Rewrite <- fast_laplace_delta_at_most_exact : fast.
+
 (** ** The checker *)
 
 Derive fast_contrast_losses SuchThat (fast_contrast_losses = contrast_losses)
@@ -310,6 +344,22 @@ Proof. quicken composition_at_most. Qed.
 Derive fast_privacy_loss SuchThat (fast_privacy_loss = privacy_loss) As fast_privacy_loss_exact.
 Proof. quicken privacy_loss. Qed.
 #[local] Hint Rewrite <- fast_privacy_loss_exact : fast.
+
+Derive fast_laplace_groups SuchThat (fast_laplace_groups = laplace_groups) As fast_laplace_groups_exact.
+Proof. quicken laplace_groups. Qed.
+#[local] Hint Rewrite <- fast_laplace_groups_exact : fast.
+
+Derive fast_bits_of_shifts SuchThat (fast_bits_of_shifts = bits_of_shifts) As fast_bits_of_shifts_exact.
+Proof. quicken bits_of_shifts. Qed.
+#[local] Hint Rewrite <- fast_bits_of_shifts_exact : fast.
+
+Derive fast_laplace_at_most SuchThat (fast_laplace_at_most = laplace_at_most) As fast_laplace_at_most_exact.
+Proof. quicken laplace_at_most. Qed.
+#[local] Hint Rewrite <- fast_laplace_at_most_exact : fast.
+
+Derive fast_laplace_losses SuchThat (fast_laplace_losses = laplace_losses) As fast_laplace_losses_exact.
+Proof. quicken laplace_losses. Qed.
+#[local] Hint Rewrite <- fast_laplace_losses_exact : fast.
 
 Derive fast_of_parts SuchThat (fast_of_parts = of_parts) As fast_of_parts_exact.
 Proof. quicken of_parts. Qed.

@@ -7,7 +7,7 @@ From Dpledger Require Import Sums Conversion Finite Gaussian Pure LaplaceProfile
   DiscreteGaussian GaussianDelta Sensitivity Descent
   Domination GaussianComposition PoissonSampling BatchSampling Events Enclosure Losses GaussianLosses LossLists
   LossEnclosures LossComposition FixedPoint SampledLoss ReplacedSample ReplacedLoss PureLoss LaplaceLoss
-  GeometricLoss Certificate Checker Operations Derivations
+  GeometricLoss LaplaceComposition LaplaceSums Certificate Checker Operations Derivations
   Claims.
 Import ListNotations.
 Open Scope R_scope.
@@ -1219,6 +1219,12 @@ Proof.
     intros M' Laws' Step'; apply poisson_addition; [lra|exact Laws'|exact (Step' tt)].
 Qed.
 
+Lemma taken_met j h :
+  taken (fun h => if reads r h j then Some (mechanism_of h) else None) h = met r j h.
+Proof.
+  induction h as [|m h IH]; simpl; [reflexivity|]; rewrite IH; destruct (reads r h j); reflexivity.
+Qed.
+
 Theorem run_loss with_first j x y v extra (K : positive -> loss) :
   differ_at adj j x y -> oriented with_first (x j) (y j) ->
   Permutation (allowed c j ++ extra) (unrolled v) ->
@@ -1237,16 +1243,28 @@ Proof.
     apply (round_loss with_first h j); auto.
   - intros h Ih; destruct (steps_are_allowed null c r run_satisfies j h Ih) as [rest Q].
     exists (rest ++ extra).
-    replace (taken _ h) with (met r j h).
-    + rewrite app_assoc, Q; exact P.
-    + clear; induction h as [|m h IH]; simpl; [reflexivity|].
-      rewrite IH; destruct (reads r h j); reflexivity.
+    rewrite taken_met, app_assoc, Q; exact P.
 Qed.
 
 Lemma run_laws x : distribution (all_transcripts r) (run_law r x).
 Proof. apply run_distribution; intros h; apply laws. Qed.
 
 (** ** Claims *)
+
+(** Of a record that is exposed to no more than [e]: (eps, delta)-DP. *)
+Definition indistinct (e : exposure) (eps delta : R) : Prop :=
+  forall j x y extra event, differ_at adj j x y ->
+  Permutation (allowed c j ++ extra) (unrolled e) ->
+  prob (all_transcripts r) (run_law r x) event
+    <= exp eps * prob (all_transcripts r) (run_law r y) event + delta.
+
+Lemma indistinct_weaken e eps eps' delta : eps <= eps' -> indistinct e eps delta -> indistinct e eps' delta.
+Proof.
+  intros H I j x y extra event D P; eapply Rle_trans; [apply (I j x y extra event D P)|].
+  assert (0 <= prob (all_transcripts r) (run_law r y) event).
+  { apply total_nonneg; intros a Ia; destruct (event a); [apply (run_laws y), Ia|lra]. }
+  pose proof (exp_le eps eps' H); nra.
+Qed.
 
 (** A part costs its weight; a claim about the whole holds. *)
 Definition valid (j : judgement) : Prop :=
@@ -1255,10 +1273,7 @@ Definition valid (j : judgement) : Prop :=
   | Part e (Claim r' g (Zcdp a)) => r' = r0 /\ g = 1%positive /\ weight rho e <= Q2R a
   | Part e (Claim r' g (PureDp a)) => r' = r0 /\ g = 1%positive /\ weight cost e <= Q2R a
   | Part e (Claim r' g (ApproxDp delta eps)) =>
-      r' = r0 /\ g = 1%positive /\
-      forall with_first, exists K,
-      (forall i, In i (unrolled e) -> bounds_step with_first i (K i)) /\
-      together K mu_squared (unrolled e) 1 (exp (Q2R eps)) <= Q2R delta
+      r' = r0 /\ g = 1%positive /\ indistinct e (Q2R eps) (Q2R delta)
   | Part e (Claim r' g (Rdp order a)) =>
       r' = r0 /\ g = 1%positive /\ 1 < Q2R order /\ Q2R order * weight rho e <= Q2R a
   | Whole s => said null (all_transcripts r) (run_law r) s
@@ -1532,42 +1547,39 @@ Proof.
   intros U H; split; [exact I|]; intros x y A; apply (run_pure (Q2R a) U H), one_step, A.
 Qed.
 
-(** A larger eps, a smaller delta. *)
-Lemma together_larger with_first K e eps eps' :
-  (forall i, In i (unrolled e) -> bounds_step with_first i (K i)) -> eps <= eps' ->
-  together K mu_squared (unrolled e) 1 (exp eps') <= together K mu_squared (unrolled e) 1 (exp eps).
+(** Of steps whose losses are bounded in both orders. *)
+Lemma losses_indistinct e eps delta :
+  (forall with_first, exists K,
+     (forall i, In i (unrolled e) -> bounds_step with_first i (K i)) /\
+     together K mu_squared (unrolled e) 1 (exp eps) <= delta) ->
+  indistinct e eps delta.
 Proof.
-  intros B H; apply followed_decreasing;
-    [|apply sqrt_pos|lra|left; apply exp_pos|apply exp_le, H].
-  apply all_of_proper; intros i I; apply (B i I).
+  intros H j x y extra event [Axy Same] P.
+  assert (O : exists with_first, oriented with_first (x j) (y j)).
+  { unfold oriented, in_order; destruct r0 eqn:Ea;
+      [exists true; congruence| |];
+      inversion Axy as [before after z E1 E2|before after z E1 E2];
+      [exists true|exists false|exists true|exists false]; intros _;
+      exists before, z, after; auto. }
+  destruct O as [with_first O]; destruct (H with_first) as (K & B & D).
+  apply (loss_dp _ _ _ _ eps delta event
+           (run_loss with_first j x y e extra K (conj Axy Same) O P B) D).
 Qed.
 
 Lemma whole_approx_dp delta a :
-  (forall v, In v (views (events c)) -> forall with_first, exists K,
-     (forall i, In i (unrolled v) -> bounds_step with_first i (K i)) /\
-     together K mu_squared (unrolled v) 1 (exp (Q2R a)) <= Q2R delta) ->
+  (forall v, In v (views (events c)) -> indistinct v (Q2R a) (Q2R delta)) ->
   valid (Whole (Claim r0 1 (ApproxDp delta a))).
 Proof.
   intros H; split; [exact I|]; intros x y A event; cbn [claim_notion] in *.
   apply one_step in A as (j & Axy & Same).
   destruct (allowed_unrolled j) as (v & extra & Iv & P).
-  assert (O : exists with_first, oriented with_first (x j) (y j)).
-  { cbn [claim_relation] in Axy; unfold oriented, in_order; destruct r0 eqn:Ea;
-      [exists true; congruence| |];
-      inversion Axy as [before after z E1 E2|before after z E1 E2];
-      [exists true|exists false|exists true|exists false]; intros _;
-      exists before, z, after; auto. }
-  destruct O as [with_first O]; destruct (H v Iv with_first) as (K & B & D).
-  apply (loss_dp _ _ _ _ (Q2R a) (Q2R delta) event
-           (run_loss with_first j x y v extra K (conj Axy Same) O P B) D).
+  apply (H v Iv j x y extra event (conj Axy Same) P).
 Qed.
 
 Lemma dearest_losses premises delta a covered most :
   (forall j, In j premises -> valid j) ->
   dearest premises (ApproxDp delta a) = Some (covered, most) ->
-  forall e, In e covered -> forall with_first, exists K,
-  (forall i, In i (unrolled e) -> bounds_step with_first i (K i)) /\
-  together K mu_squared (unrolled e) 1 (exp (Q2R most)) <= Q2R delta.
+  forall e, In e covered -> indistinct e (Q2R most) (Q2R delta).
 Proof.
   revert covered most; induction premises as [|[e1 s1|s1|b1 s1] premises IH];
     intros covered most V H; simpl in H; try discriminate.
@@ -1576,22 +1588,13 @@ Proof.
     destruct (dearest premises (ApproxDp delta a)) as [[covered' most']|] eqn:C; [|discriminate].
     injection H as <- <-.
     pose proof (maximum_ge (cost_of_notion (claim_notion s1)) most') as [M1 M2].
-    assert (Up : forall e b d, b <= Q2R (maximum (cost_of_notion (claim_notion s1)) most') ->
-              (forall with_first, exists K,
-                 (forall i, In i (unrolled e) -> bounds_step with_first i (K i)) /\
-                 together K mu_squared (unrolled e) 1 (exp b) <= d) ->
-              forall with_first, exists K,
-                (forall i, In i (unrolled e) -> bounds_step with_first i (K i)) /\
-                together K mu_squared (unrolled e) 1
-                  (exp (Q2R (maximum (cost_of_notion (claim_notion s1)) most'))) <= d).
-    { intros e b d Hb H o; destruct (H o) as (K & B & D); exists K; split; [exact B|].
-      eapply Rle_trans; [apply (together_larger o K e b _ B Hb)|exact D]. }
     intros e [<-|Ie].
     + specialize (V _ (or_introl eq_refl)).
       destruct s1 as [r' g [b|b|b|o b|o b]]; simpl in E; try discriminate.
       apply Q2R_equal in E; destruct V as (_ & _ & V).
-      rewrite <- E; apply Up with (1 := M1), V.
-    + apply Up with (1 := M2), (IH covered' most' (fun j I => V j (or_intror I)) eq_refl e Ie).
+      rewrite <- E; apply indistinct_weaken with (1 := M1), V.
+    + apply indistinct_weaken with (1 := M2).
+      apply (IH covered' most' (fun j I => V j (or_intror I)) eq_refl e Ie).
 Qed.
 
 Lemma all_events_valid premises j :
@@ -1628,8 +1631,7 @@ Proof.
   unfold weaken; intros V H; apply guard_some in H as [Le <-]; apply Qle_bool_R in Le.
   destruct s as [r' g [b|b|b|o b|o b]]; simpl in *; try contradiction; try (intuition lra).
   destruct V as (Er & Eg & V); split; [exact Er|split; [exact Eg|]].
-  intros with_first; destruct (V with_first) as (K & B & D); exists K; split; [exact B|].
-  eapply Rle_trans; [apply (together_larger with_first K e _ _ B Le)|exact D].
+  apply indistinct_weaken with (1 := Le), V.
 Qed.
 
 Lemma concat_one (m : positive) k : concat (repeat [m] k) = repeat m k.
@@ -1954,7 +1956,7 @@ Proof.
   unfold privacy_loss; destruct (steps_in table parts) as [steps|] eqn:St; [|discriminate].
   intros H; apply guard_some in H as [G <-]; rewrite !andb_true_iff in G.
   destruct G as [[Gs Gd] G]; apply positive_number_R in Gs.
-  split; [reflexivity|split; [reflexivity|]].
+  split; [reflexivity|split; [reflexivity|apply losses_indistinct]].
   apply steps_in_unrolled in St.
   unfold composition_at_most in G; cbv zeta in G.
   set (w := mass_bits digits) in *; set (bits := working_bits w step) in *.
@@ -2063,6 +2065,103 @@ Qed.
 
 Strategy transparent [step_losses batch_losses replaced_losses laplace_loss geometric_loss odds_loss LossComposition.composed loss_delta_at_most].
 
+(** ** Laplace noise alone *)
+
+Lemma laplace_met h j x y moved squared d b :
+  mechanism_at c (mechanism_of h) = Some (LaplaceStep moved squared d b) ->
+  reads r h j = true -> differ_at adj j x y ->
+  below_profile (next_messages r h) (next_law r x h) (next_law r y h)
+    (laplace_profile (exp (- cost (mechanism_of h) / 2))).
+Proof.
+  intros F R Dxy; destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|G]]; rewrite F in G.
+  - destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); discriminate G.
+  - apply (laplace_below h j x y _ _ _ _ G F R Dxy).
+  - destruct G as (? & ? & G & _); discriminate G.
+Qed.
+
+(** A shift in scales of the noise, rounded up. *)
+Definition shift_above (p : Z) (i : positive) : R :=
+  match mechanism_at c i with
+  | Some (LaplaceStep _ squared _ scale) => Q2R (LaplaceLoss.root_above p (squared / (scale * scale)))
+  | _ => 0
+  end.
+
+Lemma laplace_groups_sound p counts groups :
+  (0 <= p)%Z -> laplace_groups table p counts = Some groups ->
+  map (shift_above p) (unrolled counts) = group_shifts p groups /\
+  forall i, In i (unrolled counts) ->
+  (exists moved squared d scale, mechanism_at c i = Some (LaplaceStep moved squared d scale)) /\
+  cost i <= shift_above p i.
+Proof.
+  intros Hp; revert groups; induction counts as [|[i n] counts IH]; intros groups; cbn [laplace_groups].
+  - intros H; injection H as <-; split; [reflexivity|intros i []].
+  - fold (mechanism_at c i); destruct (mechanism_at c i) as [[| |moved squared d scale| | | |]|] eqn:F;
+      try discriminate.
+    destruct (laplace_groups table p counts) as [found|]; [|discriminate]; cbv zeta.
+    set (ratio := (squared / (scale * scale))%Q); set (far := LaplaceLoss.root_above p ratio).
+    destruct (_ && _)%bool eqn:G; [|discriminate]; intros H; injection H as <-.
+    rewrite !andb_true_iff in G; destruct G as [[_ G0] G1]; apply Qle_bool_R in G0, G1.
+    destruct (IH _ eq_refl) as [Same All].
+    assert (One : steps_of c i = [i]) by (apply (alone i _ F); discriminate).
+    assert (Shift : shift_above p i = Q2R far) by (unfold shift_above; rewrite F; reflexivity).
+    assert (Far : Q2R far = IZR (Qnum far) / unit_of p).
+    { unfold Q2R, unit_of; subst far; unfold LaplaceLoss.root_above; cbn [Qnum Qden].
+      rewrite Z2Pos.id by (apply Z.pow_pos_nonneg; lia); reflexivity. }
+    assert (Low : cost i <= shift_above p i).
+    { destruct (laplace_found _ _ _ _ _ (or_introl F)) as (_ & B & _ & s & D & Es).
+      assert (Sq : 0 <= Q2R squared) by (rewrite <- Es; exact (derived_nonneg r0 d s D)).
+      rewrite Shift, (laplace_cost_eq _ _ _ _ _ F).
+      rewrite Q2R_number in G0; rewrite Q2R_mult in G1; unfold ratio in G1.
+      rewrite Q2R_div, Q2R_mult in G1 by (rewrite Q2R_mult; nra).
+      rewrite <- (sqrt_square (Q2R scale)) by lra; rewrite <- sqrt_div by nra.
+      rewrite <- (sqrt_square (Q2R far)) by exact G0; apply sqrt_le_1_alt, G1. }
+    rewrite unrolled_cons, (unrolled_alone i n One), map_app, Same; split.
+    + transitivity (repeat (shift_above p i) (Pos.to_nat n) ++ group_shifts p found).
+      * f_equal; induction (Pos.to_nat n) as [|k IHk]; cbn [repeat map]; [reflexivity|rewrite IHk; reflexivity].
+      * rewrite Shift, Far; reflexivity.
+    + intros i' I'; apply in_app_or in I' as [I'|I']; [|apply All, I'].
+      apply repeat_spec in I' as ->; split; [exists moved, squared, d, scale; exact F|exact Low].
+Qed.
+
+Lemma laplace_profile_larger k k' a b : k' <= k -> laplace_profile k a b <= laplace_profile k' a b.
+Proof.
+  intros H; apply Rplus_le_compat_l, Ropp_le_contravar, common_part_le_r, H.
+Qed.
+
+Lemma laplace_losses_valid parts delta eps j :
+  laplace_losses table r0 parts delta eps = Some j -> valid j.
+Proof.
+  unfold laplace_losses; destruct (steps_in table _) as [steps|] eqn:St; [|discriminate].
+  intros H; apply guard_some in H as [G <-]; apply andb_true_iff in G as [_ G].
+  split; [reflexivity|split; [reflexivity|]].
+  apply steps_in_unrolled in St; rewrite map_map in St; cbn [fst] in St; rewrite map_id in St.
+  unfold laplace_at_most in G; destruct (laplace_groups table 8 _) as [rough|]; [|discriminate].
+  cbv zeta in G; set (p := bits_of_shifts rough delta) in *.
+  set (counts := canonical (map fst steps)) in *.
+  destruct (laplace_groups table p counts) as [groups|] eqn:Gr; [|discriminate].
+  apply andb_true_iff in G as [_ G].
+  assert (Hp : (0 <= p)%Z) by (unfold p, bits_of_shifts; lia).
+  destruct (laplace_groups_sound p counts groups Hp Gr) as [Same All].
+  apply laplace_delta_sound in G; [|exact Hp].
+  pose proof (rational_floor p eps Hp) as Low; set (point := IZR _ / unit_of p) in *.
+  apply indistinct_weaken with (1 := Low); intros j x y extra event Dxy P.
+  assert (P' : Permutation (allowed c j ++ extra) (unrolled counts)).
+  { rewrite P, unrolled_canonical, St; unfold counts; symmetry; apply unrolled_canonical. }
+  apply (loss_dp _ _ _ (composed_profile (group_shifts p groups))); [|exact G]; rewrite <- Same.
+  apply (laplace_filter Pos.eq_dec (next_messages r) (next_law r x) (next_law r y)
+           (fun h => laws x h) (fun h => laws y h)
+           (fun h => if reads r h j then Some (mechanism_of h) else None)).
+  - intros h E; destruct (reads r h j) eqn:R; [discriminate|].
+    intros m I; apply unread with j; assumption.
+  - intros i I; eapply Rle_trans; [apply cost_nonneg|apply (All i I)].
+  - intros h i E I; destruct (reads r h j) eqn:R; [injection E as <-|discriminate].
+    destruct (All _ I) as [(moved & squared & d & scale & F) Le].
+    intros a b Ha Hb; eapply Rle_trans; [apply (laplace_met h j x y _ _ _ _ F R Dxy a b Ha Hb)|].
+    apply laplace_profile_larger, exp_le; lra.
+  - intros h Ih; destruct (steps_are_allowed null c r run_satisfies j h Ih) as [rest Q].
+    exists (rest ++ extra); rewrite taken_met, app_assoc, Q; exact P'.
+Qed.
+
 Lemma of_parts_valid rule premises j :
   (forall i, In i premises -> valid i) ->
   of_parts table r0 (views (events c)) (fun kind => forallb (pays_in kind) (mechanisms c)) rule premises = Some j ->
@@ -2070,7 +2169,7 @@ Lemma of_parts_valid rule premises j :
 Proof.
   intros V H;
     destruct rule as [m|m|m|m|m|m eps|m eps|m eps|counts|m| |a| |a|size| |order|delta|delta eps|delta eps
-                     |parts step doublings dense digits cut delta eps]; cbn [of_parts] in H.
+                     |parts step doublings dense digits cut delta eps|parts delta eps]; cbn [of_parts] in H.
   - destruct premises; [|discriminate]; apply leaf_valid with (kind := Gdp 0) (3 := H); [reflexivity|].
     intros step a F E; destruct (gaussian_leaf m a step F (or_introl E)) as (One & W & _).
     split; [exact One|cbn [within cost_of_notion]; rewrite (weight_one _ _ One); lra].
@@ -2114,6 +2213,7 @@ Proof.
   - destruct premises; discriminate.
   - destruct premises; discriminate.
   - destruct premises; [|discriminate]; apply privacy_loss_valid with (1 := H).
+  - destruct premises; [|discriminate]; apply laplace_losses_valid with (1 := H).
 Qed.
 
 (** Every rule. Of what a filter lets happen nothing is said here: see [check_filter_sound]. *)

@@ -134,6 +134,7 @@ def laplace_losses(run: Run, parts: Any, group: Any, delta: Any, epsilon: Any) -
     Priv(n₁·m₁ + ... + n_k·m_k, ApproxDp(ε, δ)) for groups of k
 
     Source: Zhu, Dong, Wang 2022, Theorem 10.
+    Check: laplace_filter, laplace_delta_sound.
     """
     size, exposure, shifts = read_count(group), Counter[int](), Counter[Fraction]()
     relations: set[str] = set()

@@ -93,6 +93,8 @@ _IN_L1 = frozenset(
 """Rules of sensitivities that the checker in Coq follows in l1."""
 _LOSSES = frozenset({"gaussian", "laplace", "discrete-laplace", "randomised-response", *_SCHEMES})
 """Kinds of steps whose loss distribution the checker in Coq knows."""
+_COMPOSED = ("privacy-loss", "laplace-losses")
+"""Rules that compose losses, which the kernel computes with its primitive integers."""
 _EXACT = frozenset({"float-exact", "float-count", "float-grid", "float-pair", "float-rows"})
 """Operations that hold a row of any width as it is."""
 _COUNTS = ("rows", "dimension", "width", "height", "most", "count", "terms")
@@ -134,7 +136,7 @@ def coq_theorem(document: bytes) -> str:
         budget = f"Claim {kept} 1 {_NOTIONS[verdict.budget.notion].split()[0]} {spent})"
         by, theorem = by.replace("check_", "check_filter_"), _FILTERED
     names = _party_lists(parsed["events"])
-    losses = any(node["rule"] == "privacy-loss" for node in parsed["nodes"])
+    losses = any(node["rule"] in _COMPOSED for node in parsed["nodes"])
     return (_FILE + theorem).format(
         fast=" FastChecker" if losses else "",
         evaluated="rewrite <- fast_check_exact; " if losses else "",
@@ -399,6 +401,15 @@ def _privacy_loss(parameters: Mapping[str, Any]) -> str:
     return f"(PrivacyLoss {' '.join(terms)})"
 
 
+def _laplace_losses(parameters: Mapping[str, Any]) -> str:
+    """Return a composition of Laplace noise alone, in closed form; groups are beyond it."""
+    if parameters["group"] != 1:
+        raise BeyondTheorem("group must be 1.")
+    parts = "; ".join(f"({place + 1}, {often})" for place, often in parameters["parts"])
+    numbers = f"{_number(parameters, 'delta')} {_number(parameters, 'epsilon')}"
+    return f"(LaplaceLosses [{parts}]%positive {numbers})"
+
+
 def _require_losses(parts: Sequence[Any], mechanisms: Sequence[Mapping[str, Any]]) -> None:
     """Raise `BeyondTheorem` for a step whose loss distribution the checker in Coq does not know."""
     for place, _, _ in parts:
@@ -433,6 +444,7 @@ _RULES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "pure-approx-dp": lambda p: f"(PureApproxDp {_number(p, 'delta')})",
     "rdp-approx-dp": lambda p: f"(RdpApproxDp {_number(p, 'delta')} {_number(p, 'epsilon')})",
     "privacy-loss": _privacy_loss,
+    "laplace-losses": _laplace_losses,
     "gdp-approx-dp": lambda p: f"(GdpApproxDp {_number(p, 'delta')} {_number(p, 'epsilon')})",
 }
 """For each rule of a certificate how its step is written, from the parameters."""

@@ -654,6 +654,23 @@ let privacy_loss parameters : Kernel.rule * trust =
       | _ -> unsupported "shares or groups")
   | _ -> assert false
 
+(* A mechanism, and how often. *)
+let pair value =
+  match list value with
+  | [ m; times ] -> (place m, count times)
+  | _ -> wrong "expected a mechanism, and how often"
+
+(* Of records one by one. *)
+let laplace_losses parameters : Kernel.rule * trust =
+  match fields [ "parts"; "group"; "delta"; "epsilon" ] parameters with
+  | [ parts; group; delta; epsilon ] ->
+    let parts = List.map pair (list parts) in
+    if parts = [] then wrong "expected a mechanism";
+    if Z.gt (count group) Z.one then unsupported "groups";
+    ( LaplaceLosses (parts, probability delta, nonnegative (rational epsilon)),
+      { nothing with used = List.map fst parts } )
+  | _ -> assert false
+
 let rule name parameters : Kernel.rule * trust =
   let saying s = { nothing with statements = Texts.singleton s } in
   let one field = List.hd (fields [ field ] parameters) in
@@ -706,6 +723,7 @@ let rule name parameters : Kernel.rule * trust =
     let delta, epsilon = two "delta" "epsilon" in
     (GdpApproxDp (probability delta, nonnegative (rational epsilon)), nothing)
   | "privacy-loss" -> privacy_loss parameters
+  | "laplace-losses" -> laplace_losses parameters
   | other -> unsupported "rule %s" other
 
 (* Listed since a later version. *)
@@ -733,7 +751,7 @@ let axiom rule (conclusion : Kernel.claim) =
     [ "Smith, Thakurta 2022; Koskela, Tobaben, Honkela 2023 (filters of GDP)" ]
   | "filter", Zcdp _ -> [ "Whitehouse, Ramdas, Rogers, Wu 2023 (filters of zCDP)" ]
   | "filter", Rdp _ -> [ "Feldman, Zrnic 2021, Theorem 3.1 (filters of one R\\u00e9nyi order)" ]
-  | "privacy-loss", ApproxDp _ ->
+  | ("privacy-loss" | "laplace-losses"), ApproxDp _ ->
     [ "Zhu, Dong, Wang 2022, Theorems 10 and 11 (dominating pairs)" ]
   | "events", (ApproxDp _ | PureDp _) -> [ parallel ]
   | _ -> []

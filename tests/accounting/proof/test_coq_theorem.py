@@ -135,6 +135,7 @@ def pure_run(step: str) -> bytes:
     """Return the certificate of fifty answers, or of fifty noisy counts, at delta > 0."""
     steps = {
         "counts": COUNT,
+        "Laplace noise": TOTAL,
         "one of two": RandomisedResponse(0.55, 2),
         "one of four": RandomisedResponse(0.2, 4),
     }
@@ -232,7 +233,7 @@ def test_the_kernel_proves_losses_on_the_lattice_of_certify_and_no_smaller_epsil
 
 @needs_proofs
 @pytest.mark.slow
-@pytest.mark.parametrize("step", ["one of two", "one of four", "counts"])
+@pytest.mark.parametrize("step", ["one of two", "one of four", "counts", "Laplace noise"])
 def test_the_kernel_proves_pure_steps_composed_and_no_smaller_epsilon(step):
     enough = coq_theorem(pure_run(step))
     assert prove(enough, proofs=compiled_proofs(), timeout=1200).proved
@@ -241,6 +242,39 @@ def test_the_kernel_proves_pure_steps_composed_and_no_smaller_epsilon(step):
     small = enough.replace(f"({epsilon})", f"({less.numerator} # {less.denominator})")
     assert small != enough
     assert not prove(small, proofs=compiled_proofs(), timeout=1200).proved
+
+
+@needs_checker
+@pytest.mark.parametrize("times", [(1,), (2,), (300,), (40, 3), (7, 5, 6, 1, 1)])
+def test_laplace_noise_alone_is_proved_and_no_epsilon_a_millionth_smaller(tmp_path, times):
+    scales = (20.5, 31.0, 9.75, 50.0, 64.0)
+    enough = composed(
+        *(
+            Repeated(LaplaceStep(TOTAL.sensitivity, scale), n) if n > 1 else TOTAL
+            for n, scale in zip(times, scales, strict=False)
+        )
+    )
+    assert b"laplace-losses" in enough
+    stated = Fraction(json.loads(enough)["nodes"][-1]["conclusion"]["epsilon"])
+    paths = [tmp_path / "enough.json", tmp_path / "too-small.json"]
+    paths[0].write_bytes(enough)
+    paths[1].write_bytes(with_epsilon(enough, stated * (1 - Fraction(1, 10**6))))
+    proved, undecided = run_extracted(paths)
+    assert agrees(proved, check(enough)), proved.line
+    assert undecided.word == "undecided"
+
+
+@needs_checker
+def test_laplace_noise_alone_against_groups_is_beyond_coq(tmp_path):
+    document = certify(
+        [Event(TOTAL, Context((), 1, "model", Audience.SERVER))], delta=1e-5, group=2
+    ).to_json_bytes()
+    path = tmp_path / "run.json"
+    path.write_bytes(document)
+    (found,) = run_extracted([path])
+    assert found.line == "undecided: beyond this checker: groups"
+    with pytest.raises(BeyondTheorem, match="group must be 1"):
+        coq_theorem(document)
 
 
 def test_losses_that_coq_does_not_know_are_named():
@@ -267,7 +301,7 @@ def test_what_coq_does_not_cover_is_no_answer_and_no_objection(tmp_path):
         (1, 1 / 8, 2.0),
         (100, 1 / 64, 1.0),
         (1000, 1 / 128, 1.0),
-        *("one of two", "one of four", "counts"),
+        *("one of two", "one of four", "counts", "Laplace noise"),
         *UNLIKE,
     ],
 )

@@ -21,7 +21,7 @@ pytestmark = [
 SOURCES = (
     *("GaussianLosses", "Kronecker", "LossLists", "FixedPoint", "FixedGaussian"),
     *("Enclosure", "LossEnclosures", "LossComposition", "SampledLoss", "ReplacedLoss"),
-    *("PureLoss", "LaplaceLoss", "GeometricLoss"),
+    *("PureLoss", "LaplaceLoss", "GeometricLoss", "LaplaceSums"),
     *("Certificate", "Checker", "Operations", "Derivations", "Claims", "Soundness"),
     *("Example", "FilterExample"),
 )
@@ -358,6 +358,46 @@ RULES = {
         "GeometricLoss",
         "(Z.max 0 (u - a) + Z.max 0 (u' - b))",
         "Z.max 0 (u - a)",
+    ),
+    "Laplace steps alone counted once": (
+        "Checker",
+        "Some ((Qnum far, Pos.to_nat n) :: found)",
+        "Some ((Qnum far, 1%nat) :: found)",
+    ),
+    "a shift below its square's": (
+        "Checker",
+        "Pos.leb n most_shifts && Qle_bool 0 far && Qle_bool ratio (far * far)",
+        "Pos.leb n most_shifts && Qle_bool 0 far",
+    ),
+    "a point above epsilon": (
+        "Checker",
+        "(Qnum epsilon * 2 ^ p / Zpos (Qden epsilon))%Z delta",
+        "(Qnum epsilon * 2 ^ p / Zpos (Qden epsilon) + 1)%Z delta",
+    ),
+    "a sign the other way": (
+        "LaplaceSums",
+        "times_plus 0 (removelast",
+        "times_minus 0 (removelast",
+    ),
+    "choices that occur once": (
+        "LaplaceSums",
+        "(b * knot_ways x) :: spread",
+        "(knot_ways x) :: spread",
+    ),
+    "all signs + without the exponential": (
+        "LaplaceSums",
+        "Some (fst last * e + horner_above",
+        "Some (horner_above",
+    ),
+    "a polynomial rounded inward": (
+        "LaplaceSums",
+        "round_up (horner_above q num den (j + 1) rest * num) (den * (j + 1))",
+        "horner_above q num den (j + 1) rest * num / (den * (j + 1))",
+    ),
+    "choices more likely than they are": (
+        "LaplaceSums",
+        "(delta * inject_Z (2 ^ (2 * p + Z.of_nat n)))",
+        "(delta * inject_Z (2 ^ (2 * p + 1 + Z.of_nat n)))",
     ),
     "a loss below that of no step": ("GeometricLoss", "masses := [2 ^ w]", "masses := [2 ^ w - 1]"),
 }

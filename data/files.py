@@ -226,6 +226,9 @@ def _read_numpy(path: Path, schema: Schema) -> Table:
             f"{path}: Expected an array of shape (n, {len(schema.columns)}), one column per entry "
             f"of the schema, instead got {array.shape}."
         )
+    for name, cells in columns.items():
+        if cells.dtype.kind == "c":
+            raise UnreadableFile(f"{path}: Expected real numbers in {name!r} instead got complex.")
     lengths = {name: len(cells) for name, cells in columns.items()}
     if len(set(lengths.values())) > 1:
         raise WrongColumns(f"{path}: Expected columns of one length instead got {lengths}.")

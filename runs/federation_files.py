@@ -86,8 +86,8 @@ class Meeting(Section, frozen=True, kw_only=True):
 
     Args:
         parties: names, in an order that all know.
-        records: how many each party has at least, publicly, and half of how many at most; the exact
-            numbers where the threat model is "summed".
+        records: how many each party has at least, publicly; none may have more than twice the
+            largest of these. The exact numbers where the threat model is "summed".
         schema: path of the schema of every party's files.
         address: "host:port" at which the coordinator listens.
         patience: seconds without a message after which the run ends.

@@ -367,6 +367,8 @@ def _written(result: StatisticsResult) -> bytes:
         {
             "epsilon": found.epsilon.upper_float,
             "delta": float(found.delta),
+            "grade": found.graded,
+            "assumptions": found.assumptions,
             "adjacency": None if found.adjacency is None else found.adjacency.value,
             "unit": result.unit,
             "statistics": [

@@ -11,11 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...accounting.ledger import Ledger
 from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.clipping import LENGTH_EXPONENT
 from ...mechanisms.data_shape import DataShape
 from ...mechanisms.errors import (
     InvalidParameter,
     Number,
     named,
+    require_magnitude,
     require_open_unit,
     require_positive,
 )
@@ -205,14 +207,17 @@ class PrivateAdmmRegressor(RegressorMixin, PrivateModelOfParties):  # type: igno
     def _range(self) -> tuple[float, float]:
         """Return the middle of the targets' bounds and half their width, which is above 0.
 
-        Raises `InvalidParameter` for anything but two finite, increasing numbers.
+        Raises `InvalidParameter` for anything but two finite, increasing numbers, and for a width
+        at which doubles end.
         """
         bounds = np.asarray(self.target_bounds, dtype=np.float64)
         if bounds.shape != (2,) or not np.all(np.isfinite(bounds)) or not bounds[0] < bounds[1]:
             raise InvalidParameter(
                 "target_bounds", self.target_bounds, "(lowest, highest), finite and increasing"
             )
-        return float(bounds.mean()), float(bounds[1] - bounds[0]) / 2.0
+        low, high = bounds.tolist()
+        require_magnitude("width of target_bounds", high - low, LENGTH_EXPONENT)
+        return low / 2.0 + high / 2.0, (high - low) / 2.0
 
     def _loss(self) -> LabelLoss:
         """Return the loss of targets scaled to [-1, 1].

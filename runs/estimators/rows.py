@@ -9,7 +9,8 @@ from scipy import sparse
 from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import check_array
 
-from ...mechanisms.errors import InvalidParameter, require_positive
+from ...mechanisms.clipping import LENGTH_EXPONENT
+from ...mechanisms.errors import InvalidParameter, require_magnitude
 from ...mechanisms.protocols import FloatArray
 from ...mechanisms.row_blocks import RowBlocks
 
@@ -27,11 +28,14 @@ def without_cells(name: str) -> Generator[None]:
         name: of what is converted in the block.
 
     Raises `InvalidParameter` in place of NumPy's sentence on text and scikit-learn's on complex
-    numbers, any other `ValueError` as it is.
+    numbers and on rows that are none, any other `ValueError` as it is.
     """
     try:
         yield
     except ValueError as error:
+        if "array=" in str(error):
+            advice = "Reshape your data: array.reshape(-1, 1) is one column, (1, -1) one record"
+            raise InvalidParameter(name, "others", f"2D arrays of shape (n, d). {advice}") from None
         if not str(error).startswith(("could not convert", "Complex data")):
             raise
         why = str(error).splitlines()[0].partition(":")[0]  # what comes behind are cells
@@ -46,7 +50,7 @@ def unit_rows(rows: Rows, *, row_bound: float, clip: bool) -> Rows:
         row_bound: l2 bound.
         clip: whether to cut; else longer rows raise `InvalidParameter`, which tells about them.
     """
-    require_positive("row_bound", row_bound)
+    require_magnitude("row_bound", row_bound, LENGTH_EXPONENT)
     norms = np.asarray(row_norms(rows), dtype=np.float64)
     if not clip and not np.all(norms <= row_bound * _ROUNDING):
         raise InvalidParameter(
@@ -68,7 +72,7 @@ def bounded_rows(
         row_bound, clip: as for `unit_rows`; of dense rows the refusal comes with their block.
         constant: whether to add one, as `with_constant` does.
     """
-    require_positive("row_bound", row_bound)
+    require_magnitude("row_bound", row_bound, LENGTH_EXPONENT)
 
     def bounded(some: Rows) -> Rows:
         rows = unit_rows(some, row_bound=row_bound, clip=clip)
@@ -91,7 +95,7 @@ def shares(
         weight_bound: the largest weight there may be.
         clip: whether to cut; else larger ones raise `InvalidParameter`, which tells about them.
     """
-    require_positive("weight_bound", weight_bound)
+    require_magnitude("weight_bound", weight_bound, LENGTH_EXPONENT)
     with without_cells("sample_weight"):
         given: Any = check_array(
             np.full(rows.shape[0], sample_weight) if np.isscalar(sample_weight) else sample_weight,

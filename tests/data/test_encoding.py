@@ -487,3 +487,9 @@ def test_a_parquet_column_of_lists_is_refused_by_name(tmp_path: Path) -> None:
     parquet.write_table(pyarrow.table({"age": [[1.0], [2.0]]}), tmp_path / "lists.parquet")
     with pytest.raises(UnreadableFile, match="every cell of column 'age'"):
         load_records(tmp_path / "lists.parquet", schema=SCHEMA)
+
+
+def test_complex_arrays_are_refused_rather_than_halved(tmp_path: Path) -> None:
+    np.savez(tmp_path / "people.npz", age=np.array([1.0 + 2.0j, 3.0]))
+    with pytest.raises(UnreadableFile, match="real numbers in 'age'"):
+        load_records(tmp_path / "people.npz", schema=SCHEMA)

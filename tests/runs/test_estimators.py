@@ -854,3 +854,22 @@ def test_a_label_of_a_named_class_is_taken_whatever_the_others_are() -> None:
     for one in (2.0, 2.5):
         labels[7] = one
         admm(classes=(1.0, 2.0, 2.5), rounds=2).fit(X[:60], labels)
+
+
+@pytest.mark.parametrize("some", [X[:, 0], X[7], X[7, 0], X[0].tolist()], ids=repr)
+def test_rows_that_are_none_are_refused_without_a_cell(some: Any) -> None:
+    """A column, a record, a cell: scikit-learn's sentence shows them, and asks to reshape."""
+    with pytest.warns(RepeatableNoise):
+        fitted = admm(rounds=2, classes=(0, 1)).fit(X, (Y[0] == Y).astype(int))
+    for asked in (lambda: admm().fit(some, Y), lambda: fitted.predict(some)):
+        with pytest.raises(InvalidParameter, match="Reshape your data") as refused:
+            asked()
+        assert "array=" not in str(refused.value)
+        assert str(refused.value).count("0.") == 0
+
+
+@pytest.mark.parametrize("bound", [1e-310, 1e300])
+def test_bounds_at_the_end_of_the_doubles_are_refused(bound: float) -> None:
+    """A reciprocal that overflows made a row of zeros a refusal."""
+    with pytest.raises(InvalidParameter, match="row_bound"):
+        admm(row_bound=bound, clip=True).fit(X, Y)

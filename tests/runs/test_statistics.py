@@ -123,6 +123,8 @@ def test_statistics_cost_what_was_planned_and_are_near_the_truth(
         assert tuple(ledger.events(run.run)) == planned.events
     kept = json.loads((tmp_path / "out" / "statistics.json").read_text())
     assert kept["epsilon"] <= 2
+    assert kept["grade"] == "proved"
+    assert any("records fit the schema" in said for said in kept["assumptions"])
     assert kept["unit"] == ("person with at most 2 records" if text is PERSON else "record")
     ages, towns, gains = people.T
     truth = {

@@ -36,6 +36,8 @@ _ROUNDING = 1e-7
 """Relative excess over the claim that counts as rounding of the query, and refutes nothing."""
 _LEAST_CHANGE = 1e-12
 """Absolute excess that counts as rounding, for claims of zero."""
+_REPEATABLE = 1e-9
+"""Of a change: what two evaluations of one data set may differ by."""
 _MOST_SIGNS = 6
 _NEARLY = 0.05
 _EACH = 1000
@@ -170,7 +172,8 @@ def falsify(
         samples: how many random pairs are tried besides the extreme ones.
         seed: of the random pairs.
 
-    Raises `InvalidParameter` as `SensitivityLemma.change` does.
+    Raises `InvalidParameter` as `SensitivityLemma.change` does, and where one data set gives two
+    results: their difference is no distance of neighbours.
     """
     require_nonnegative("restarts", restarts)
     require_nonnegative("samples", samples)
@@ -185,6 +188,11 @@ def falsify(
         minimize(search.excess, point, method="Powell", bounds=box, options={"maxfev": _EACH})
     if search.result is None:
         raise InvalidParameter("samples", samples, "at least 1 where there are no extreme pairs")
+    worst = search.result.pair
+    same = Neighbours(worst.dataset, worst.dataset, worst.public)
+    if SensitivityLemma.change(lemma, same) > _REPEATABLE * search.result.change:
+        needed = "a function of rows, labels and public alone: one data set gives two results"
+        raise InvalidParameter("released", lemma.released, needed)
     return search.result
 
 

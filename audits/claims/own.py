@@ -244,6 +244,8 @@ def judged(
         rounded=bool(private),
     )
     assumed = (*_assumed(releases), *_unsaid_sensitivities(releases, adjacency))
+    if adjacency is Adjacency.REPLACE_FEATURE_COLUMN and any(r.party for r in releases):
+        assumed += ("not stated: whether every column belongs to one party; taken to be",)
     finding = replace(finding, argument=(*finding.argument, *assumed))
     refused = any(reading.refusal(releases) for reading in readings)
     comparable = isinstance(promise, PromisedEpsilon) and not (missing or private or refused)

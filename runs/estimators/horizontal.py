@@ -164,6 +164,8 @@ class PrivateAdmmClassifier(PrivateLinearClassifier, SearchedModelOfParties):
             X: rows of shape (n, d), dense or sparse.
             y: labels of shape (n,), of the classes.
             sample_weight: of shape (n,), in [0, weight_bound] and not all 0, as private as labels.
+                Each of its own record and public facts alone: of weights that balance classes by
+                how often they occur here, or follow errors on others, one record moves many.
             party_of: for each record the index of its party, of shape (n,); public and fixed.
                 Without it records are dealt in turn, which add-remove-one does not allow: one
                 record more would move others.

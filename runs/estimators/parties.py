@@ -37,7 +37,8 @@ this one.
 
 _WEIGHTS_ASSUMED = (
     "sample weights are in [0, weight_bound], larger ones cut or refused aloud as rows are, and "
-    "not all 0 (others are refused aloud)"
+    "not all 0 (others are refused aloud); each was computed from its own record and public facts "
+    "alone (class_weight 'balanced' is not)"
 )
 """An assumption of the promise where records have weights: a refusal tells of one."""
 

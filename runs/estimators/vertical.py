@@ -10,7 +10,13 @@ from scipy.special import logit
 from ...accounting.ledger import Ledger
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.curators import Curator
-from ...mechanisms.errors import InvalidParameter, Number, require_positive, require_positive_int
+from ...mechanisms.errors import (
+    InvalidParameter,
+    Number,
+    named,
+    require_positive,
+    require_positive_int,
+)
 from ...mechanisms.protocols import FloatArray
 from ...mechanisms.vertical_data import VerticalDataset, VerticalShape
 from ...solvers.defaults import opinion_pool_defaults, sharing_defaults
@@ -86,7 +92,7 @@ class PrivateSharingClassifier(PrivateLinearClassifier):
         *,
         epsilon: Number,
         delta: Number,
-        adjacency: Adjacency,
+        adjacency: Adjacency | str,
         parties: Mapping[str, Sequence[int]] | int,
         public_labels: bool,
         rounds: int | None = None,
@@ -138,7 +144,7 @@ class PrivateSharingClassifier(PrivateLinearClassifier):
                 for own in columns.values()
             ],
             labels,
-            adjacency=self.adjacency,
+            adjacency=named("adjacency", self.adjacency, Adjacency),
             parties=tuple(columns),
             public_labels=self.public_labels,
         )

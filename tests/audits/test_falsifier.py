@@ -129,6 +129,9 @@ def test_functions_that_break_the_contract_are_refused() -> None:
         falsify(SensitivityLemma(lambda t, _: t.rows, domain, 1.0))
     with pytest.raises(InvalidParameter, match="finite"):
         falsify(SensitivityLemma(lambda t, _: t.rows.sum(axis=0) * np.nan, domain, 1.0))
+    generator = np.random.default_rng(1)
+    with pytest.raises(InvalidParameter, match="gives two results"):
+        falsify(SensitivityLemma(lambda t, _: generator.normal(size=2), domain, 1.0), samples=9)
     with pytest.raises(InvalidParameter, match="claimed"):
         SensitivityLemma(mean_gradient, domain, -1.0)
     with pytest.raises(InvalidParameter, match="relation between records"):

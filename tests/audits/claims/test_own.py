@@ -120,6 +120,20 @@ def test_an_unstated_scheme_may_draw_one_record_again_and_again() -> None:
     assert max(cost.upper_float for cost in found.figures.values()) == dearest.true.upper_float
 
 
+def test_parties_under_a_relation_of_columns_hold_columns_and_that_is_said() -> None:
+    each = [
+        StatedRelease(MechanismKind.GAUSSIAN, sensitivity=1.0, noise=2.0, rounds=1, party=party)
+        for party in ("north", "south")
+    ]
+    columns = Adjacency.REPLACE_FEATURE_COLUMN
+    found = judged(each, PromisedEpsilon(2.0, 1e-5), adjacency=columns)
+    assert found.verdict is ClaimVerdict.HOLDS
+    assert any("every column belongs to one party" in line for line in found.argument)
+    alone = [replace(release, party=None) for release in each]
+    dearer = judged(alone, PromisedEpsilon(2.0, 1e-5), adjacency=columns)
+    assert dearer.verdict is ClaimVerdict.NOT_IMPLIED
+
+
 def epochs(rounds: int, batch: int, records: int) -> StatedRelease:
     """Steps of shuffled epochs."""
     return StatedRelease(

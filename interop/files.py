@@ -137,13 +137,15 @@ def import_into(
         kind, file, adjacency: as for `read`.
         run: its name; by default the kind and the first digits of the file's SHA-256.
 
-    Raises as `read` and `Run.reserve` do; `InvalidParameter` for a run that is there already.
+    Raises as `read` and `Run.reserve` do; `InvalidParameter` for a run that is there already and
+    has its events; one that was cut off before it had any goes on.
     """
     content = _content(Path(file))
     events = read_bytes(kind, content, Path(file).name, adjacency=adjacency)
     digest = hashlib.sha256(content).hexdigest()
     name = run or f"{kind} {digest[:12]}"
-    if any(known.run == name for known in ledger.runs()):
+    # a run without a reservation is one that was cut off, or lost the race for the budget
+    if any(known.run == name and known.reservations for known in ledger.runs()):
         raise InvalidParameter("run", name, "a new one: a file is imported once")
     # all of them, before the run is opened: a refused import leaves no row
     ledger.require(events)

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from dpledger.accounting.guarantees import guarantee
-from dpledger.accounting.ledger import MemoryLedger
+from dpledger.accounting.ledger import MemoryLedger, Run, SqliteLedger
 from dpledger.accounting.ledger.budget import Budget, BudgetExceeded
 from dpledger.accounting.numbers.notions import ApproxDp
 from dpledger.interop import KINDS, Untranslatable, import_into, read
@@ -417,3 +417,24 @@ def test_a_checkpoints_own_history_is_not_taken_for_the_accountants() -> None:
     for content in (text(own), zipped(pickle.dumps(own))):
         both = read_bytes("opacus", content, "both", adjacency=ADD)
         assert both == read_bytes("opacus", text(STATE), "both", adjacency=ADD)
+
+
+def test_an_import_that_was_cut_off_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed between opening its run and paying: the run was empty, and the file refused."""
+
+    def killed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    (tmp_path / "state.json").write_bytes(text(STATE))
+    with SqliteLedger(tmp_path / "a.ledger") as ledger:
+        with monkeypatch.context() as patched:
+            patched.setattr(Run, "reserve", killed)
+            with pytest.raises(KeyboardInterrupt):
+                import_into(ledger, "opacus", tmp_path / "state.json", adjacency=ADD)
+        assert not ledger.events()
+        _, events = import_into(ledger, "opacus", tmp_path / "state.json", adjacency=ADD)
+        assert ledger.events() == events
+        with pytest.raises(InvalidParameter, match="imported once"):
+            import_into(ledger, "opacus", tmp_path / "state.json", adjacency=ADD)

@@ -8,11 +8,11 @@ From Dpledger Require
   Schedules Conversion Sensitivity Nonnegative Rounding Finite Domination Lattice GaussianIntegral
   Gaussian Pure LaplaceProfile PureRenyi DiscreteLaplace GaussianWeights DiscreteGaussian
   GaussianDelta
-  GaussianConvolution Descent GaussianComposition PoissonSampling BatchSampling ReplacedSample Events
+  GaussianConvolution Descent GaussianComposition PoissonSampling BatchSampling ReplacedSample CopiesSampling Events
   GaussianSeries Enclosure
   Losses GaussianLosses Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
-  ReplacedLoss PureLoss LaplaceLoss GeometricLoss LaplaceComposition LaplaceSums Checker MachineIntegers FastChecker Operations Derivations
-  Claims Soundness
+  ReplacedLoss CopiesLoss PureLoss LaplaceLoss GeometricLoss LaplaceComposition LaplaceSums Checker
+  MachineIntegers FastChecker Operations Derivations Claims Soundness
   Example FilterExample EndToEnd.
 
 Open Scope R_scope.
@@ -189,6 +189,11 @@ Definition replaced_sample_theorems := (
 Print replaced_sample_theorems.
 Print Assumptions replaced_sample_theorems.
 
+Definition copies_sampling_theorems := (
+  @CopiesSampling.copies_replaced).
+Print copies_sampling_theorems.
+Print Assumptions copies_sampling_theorems.
+
 Definition events_theorems := (
   @Events.events_pure,
   @Events.events_rdp,
@@ -232,6 +237,8 @@ Definition losses_theorems := (
   @SampledLoss.batch_losses_sound,
   @ReplacedLoss.replaced_above_sound,
   @ReplacedLoss.replaced_losses_sound,
+  @CopiesLoss.copies_above_sound,
+  @CopiesLoss.copies_losses_sound,
   @SampledLoss.loss_delta_sound,
   @PureLoss.odds_dominate,
   @PureLoss.answers_dominate,
@@ -297,6 +304,7 @@ Definition checker_theorems := (
   @Example.sampled_satisfied,
   @Example.replaced_satisfied,
   @Example.batch_satisfied,
+  @Example.copies_satisfied,
   @Example.laplace_satisfied,
   @Example.total_in_l1,
   @Example.discrete_satisfied,
@@ -323,6 +331,7 @@ Definition end_to_end_theorems := (
   @EndToEnd.sampled_dp,
   @EndToEnd.replaced_dp,
   @EndToEnd.batch_dp,
+  @EndToEnd.copies_dp,
   @EndToEnd.laplace_run_pure,
   @EndToEnd.laplace_run_dp,
   @EndToEnd.discrete_run_pure,

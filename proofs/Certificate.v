@@ -8,7 +8,8 @@
 From Coq Require Import Reals List QArith Qreals FMapPositive Permutation.
 From Coquelicot Require Import Coquelicot.
 From Dpledger Require Import Sums Finite Gaussian Pure DiscreteLaplace DiscreteGaussian Sensitivity
-  Nonnegative Rounding Descent Domination GaussianComposition PoissonSampling BatchSampling Events.
+  Nonnegative Rounding Descent Domination GaussianComposition PoissonSampling BatchSampling CopiesSampling
+  Events.
 Import ListNotations.
 
 (** ** Documents *)
@@ -74,10 +75,12 @@ Inductive derivation :=
   | Binary (rule : binary_rule) (squared : Q) (left right : derivation).
 
 (** How a sample is drawn: every record takes part by itself with a probability, or so many different
-    ones do out of a public number, each choice as likely. *)
+    ones do out of a public number, each choice as likely, or so many draws are made, each of them any
+    of a public number. *)
 Inductive scheme :=
   | Poisson (rate : Q)
-  | FixedBatch (size records : positive).
+  | FixedBatch (size records : positive)
+  | WithReplacement (size records : positive).
 
 (** A sampled step is a Gaussian step on a sample; who is drawn stays hidden. The sensitivity of a Laplace step is in l1. A
     response is the true one of so many answers with probability [truth], else any other; it is
@@ -407,18 +410,20 @@ Inductive randomness :=
   | Response (truth : R) (answers : nat).
 
 (** How a round samples: each record with a probability, or a batch of so many records out of so many
-    places, one after the other, each of those left as likely; a place that holds no record holds
-    [filler]. *)
+    places, one after the other, each of those left as likely, or each place as likely every time; a
+    place that holds no record holds [filler]. *)
 Inductive sampling (X : Type) :=
   | EachWith (rate : R)
-  | OutOf (size records : nat) (filler : X).
+  | OutOf (size records : nat) (filler : X)
+  | Again (size records : nat) (filler : X).
 
-Arguments EachWith {X}. Arguments OutOf {X}.
+Arguments EachWith {X}. Arguments OutOf {X}. Arguments Again {X}.
 
 Definition draws_of {X} (s : sampling X) : list X -> list (list X * R) :=
   match s with
   | EachWith rate => draws rate
   | OutOf size records filler => batches size records filler
+  | Again size records filler => copies size records filler
   end.
 
 (** After each history: which mechanism comes next, whose records it reads, whose records it samples
@@ -529,6 +534,7 @@ Definition draws_as (s : scheme) : Prop :=
   match s, sampled_by r h with
   | Poisson rate, EachWith q => q = Q2R rate
   | FixedBatch size records, OutOf n k _ => n = Pos.to_nat size /\ k = Pos.to_nat records
+  | WithReplacement size records, Again n k _ => n = Pos.to_nat size /\ k = Pos.to_nat records
   | _, _ => False
   end.
 

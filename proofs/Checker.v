@@ -4,7 +4,7 @@
 
 From Coq Require Import List Bool QArith Qround PArith ZArith Lia FMapPositive Mergesort Orders.
 From Dpledger Require Import Enclosure LossLists LossEnclosures LossComposition FixedPoint
-  SampledLoss ReplacedLoss PureLoss LaplaceLoss GeometricLoss LaplaceSums Certificate.
+  SampledLoss ReplacedLoss CopiesLoss PureLoss LaplaceLoss GeometricLoss LaplaceSums Certificate.
 Import ListNotations.
 Open Scope Q_scope.
 
@@ -254,6 +254,7 @@ Definition scheme_ok (s : scheme) (moved : relation) (d : derivation) : bool :=
       (negb (relation_eqb moved ReplaceOne) || bounds_each_record d)
       && positive_number rate && Qle_bool rate 1
   | FixedBatch size records => relation_eqb moved ReplaceOne && Pos.leb size records
+  | WithReplacement _ records => relation_eqb moved ReplaceOne && Pos.ltb 1 records
   end.
 
 (** Rules that divide by the number of records that are there. *)
@@ -471,12 +472,18 @@ Definition twice (l : option whole_loss) : option (whole_loss * whole_loss) :=
 
 (** What neighbours differ in, as a Gaussian step on a sample meets it: a record that it sees with some
     probability, or it is not there; a record of a batch, and another one in its place; a record of a
-    Poisson sample, and another one in its place. *)
-Inductive contrast := Removed (rate : Q) | Batched (share : Q) | Exchanged (rate : Q).
+    Poisson sample, and another one in its place; a record in any number of draws, and another one in
+    its places. *)
+Inductive contrast :=
+  | Removed (rate : Q)
+  | Batched (share : Q)
+  | Exchanged (rate : Q)
+  | Copied (size records : positive).
 
 Definition contrast_of (drawn : scheme) (moved : relation) : contrast :=
   match drawn, moved with
   | FixedBatch size records, _ => Batched (Zpos size # records)
+  | WithReplacement size records, _ => Copied size records
   | Poisson rate, ReplaceOne => Exchanged rate
   | Poisson rate, _ => Removed rate
   end.
@@ -488,6 +495,7 @@ Definition contrast_losses (x : contrast) (w bits : Z) (ratio step : Q) (dense t
   | Removed rate => step_losses w bits ratio rate step dense tail
   | Batched share => twice (batch_losses w bits ratio share step dense tail)
   | Exchanged rate => twice (replaced_losses w bits ratio rate step dense tail)
+  | Copied size records => twice (copies_losses w bits ratio size records step dense tail)
   end.
 
 (** The losses of one step, in both orders; a pure step's is symmetric. Gaussian steps on all records

@@ -116,6 +116,16 @@ Proof.
   - apply batch_satisfied, Hg.
 Qed.
 
+Theorem copies_dp (grid : list R) :
+  ascending m_infty grid ->
+  let r := one_release [1%nat] (Again 2 32 0) (mean_over cut_to_1 2) grid in
+  dp (one_part replace_one) (all_transcripts r) (run_law r) (Q2R (5 # 2)) (Q2R (1 # 100000)).
+Proof.
+  intros Hg r; apply (check_dp copies_example ReplaceOne) with (null := 0).
+  - vm_compute; reflexivity.
+  - apply copies_satisfied, Hg.
+Qed.
+
 (** Laplace noise, and an answer, in pure DP. *)
 Theorem laplace_run_pure (grid : list R) :
   ascending m_infty grid ->

@@ -271,9 +271,11 @@ Definition poisson_example (moved : relation) : certificate :=
 Definition replaced_example : certificate :=
   sampled_example (Poisson (1 # 8)) ReplaceOne (Unary (Scaled (1 # 2)) 1 (Leaf (SumOfBounded 1) 4)).
 
-(** A mean of 2 records out of 16. *)
+(** A mean of 2 records out of 16, and of 2 out of 32, each of the two any of them. *)
 Definition batch_example : certificate :=
   sampled_example (FixedBatch 2 16) ReplaceOne (Leaf (MeanOfBounded 1 2) 1).
+Definition copies_example : certificate :=
+  sampled_example (WithReplacement 2 32) ReplaceOne (Leaf (MeanOfBounded 1 2) 1).
 
 Lemma sample_satisfies how drawn moved d held grid :
   ascending m_infty grid -> draws_as (one_release [1%nat] how held grid) [] drawn ->
@@ -323,6 +325,13 @@ Qed.
 Theorem batch_satisfied grid :
   ascending m_infty grid ->
   satisfies 0 batch_example (one_release [1%nat] (OutOf 2 16 0) (mean_over cut_to_1 2) grid).
+Proof.
+  intros Hg; apply sample_satisfies; [exact Hg|split; reflexivity|discriminate|apply mean_derives].
+Qed.
+
+Theorem copies_satisfied grid :
+  ascending m_infty grid ->
+  satisfies 0 copies_example (one_release [1%nat] (Again 2 32 0) (mean_over cut_to_1 2) grid).
 Proof.
   intros Hg; apply sample_satisfies; [exact Hg|split; reflexivity|discriminate|apply mean_derives].
 Qed.

@@ -4,7 +4,8 @@
 
 From Coq Require Import List ZArith QArith Derive.
 From Dpledger Require Import MachineIntegers Enclosure Kronecker LossLists FixedPoint FixedGaussian
-  LossEnclosures LossComposition SampledLoss ReplacedLoss PureLoss LaplaceLoss GeometricLoss LaplaceSums Certificate
+  LossEnclosures LossComposition SampledLoss ReplacedLoss CopiesLoss PureLoss LaplaceLoss GeometricLoss
+  LaplaceSums Certificate
   Checker.
 
 Create HintDb fast.
@@ -161,6 +162,63 @@ Derive fast_replaced_losses SuchThat (fast_replaced_losses = replaced_losses)
   As fast_replaced_losses_exact.
 Proof. quicken replaced_losses. Qed.
 #[local] Hint Rewrite <- fast_replaced_losses_exact : fast.
+
+Derive fast_power_below SuchThat (fast_power_below = power_below) As fast_power_below_exact.
+Proof. quicken power_below. Qed.
+#[local] Hint Rewrite <- fast_power_below_exact : fast.
+
+Derive fast_power_above SuchThat (fast_power_above = power_above) As fast_power_above_exact.
+Proof. quicken power_above. Qed.
+#[local] Hint Rewrite <- fast_power_above_exact : fast.
+
+Derive fast_copy_of SuchThat (fast_copy_of = copy_of) As fast_copy_of_exact.
+Proof. quicken copy_of. Qed.
+#[local] Hint Rewrite <- fast_copy_of_exact : fast.
+
+Derive fast_copies_from SuchThat (fast_copies_from = copies_from) As fast_copies_from_exact.
+Proof. quicken copies_from. Qed.
+#[local] Hint Rewrite <- fast_copies_from_exact : fast.
+
+Derive fast_shares_at SuchThat (fast_shares_at = shares_at) As fast_shares_at_exact.
+Proof. quicken shares_at. Qed.
+#[local] Hint Rewrite <- fast_shares_at_exact : fast.
+
+Derive fast_shares_spent SuchThat (fast_shares_spent = shares_spent) As fast_shares_spent_exact.
+Proof. quicken shares_spent. Qed.
+#[local] Hint Rewrite <- fast_shares_spent_exact : fast.
+
+Derive fast_spending SuchThat (fast_spending = spending) As fast_spending_exact.
+Proof. quicken spending. Qed.
+#[local] Hint Rewrite <- fast_spending_exact : fast.
+
+Derive fast_beyond_target SuchThat (fast_beyond_target = beyond_target) As fast_beyond_target_exact.
+Proof. quicken beyond_target. Qed.
+#[local] Hint Rewrite <- fast_beyond_target_exact : fast.
+
+Derive fast_newton SuchThat (fast_newton = newton) As fast_newton_exact.
+Proof. quicken newton. Qed.
+#[local] Hint Rewrite <- fast_newton_exact : fast.
+
+Derive fast_best_point SuchThat (fast_best_point = best_point) As fast_best_point_exact.
+Proof. quicken best_point. Qed.
+#[local] Hint Rewrite <- fast_best_point_exact : fast.
+
+Derive fast_height_of SuchThat (fast_height_of = height_of) As fast_height_of_exact.
+Proof. quicken height_of. Qed.
+#[local] Hint Rewrite <- fast_height_of_exact : fast.
+
+Derive fast_copies_above SuchThat (fast_copies_above = copies_above) As fast_copies_above_exact.
+Proof. quicken copies_above. Qed.
+#[local] Hint Rewrite <- fast_copies_above_exact : fast.
+
+Derive fast_copies_heights SuchThat (fast_copies_heights = copies_heights)
+  As fast_copies_heights_exact.
+Proof. quicken copies_heights. Qed.
+#[local] Hint Rewrite <- fast_copies_heights_exact : fast.
+
+Derive fast_copies_losses SuchThat (fast_copies_losses = copies_losses) As fast_copies_losses_exact.
+Proof. quicken copies_losses. Qed.
+#[local] Hint Rewrite <- fast_copies_losses_exact : fast.
 
 Derive fast_odds_height SuchThat (fast_odds_height = odds_height) As fast_odds_height_exact.
 Proof. quicken odds_height. Qed.

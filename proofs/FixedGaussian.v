@@ -76,14 +76,14 @@ Definition odd_above (half v : Z) : option Z :=
     let s := (v * v / (2 * half))%Z in
     Some (- below p (- v) (fall p (most_steps s) s 2 5 (2 ^ p) (s / 3)))%Z.
 
-(** [scale] is above 1 / (mu sqrt(2 pi)). Far out, where the two terms cancel to half their digits,
-    the tail is bounded by the density. *)
+(** [scale] is above 1 / (mu sqrt(2 pi)). Far out, where two terms as large as exp(k) cancel to half
+    of their digits, the tail is bounded by the density. *)
 Definition delta_above (half scale k : Z) : option Z :=
   let d := (half - k)%Z in
   let exponent := (d * d / (4 * half))%Z in
   match exp_bounds p (- exponent) with
   | Some (_, e) =>
-      if ((d <? 0) && (p * 22713 <? 65536 * Z.shiftr exponent p))%Z%bool then Some e
+      if ((d <? 0) && (p * 45426 <? 65536 * Z.shiftr (2 * exponent + k) p))%Z%bool then Some e
       else
         match odd_above half d, odd_above half (half + k), exp_bounds p k with
         | Some nd, Some nu, Some (l, _) =>

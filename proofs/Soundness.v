@@ -6,8 +6,9 @@ From Coquelicot Require Import Coquelicot.
 From Dpledger Require Import Sums Conversion Finite Gaussian Pure LaplaceProfile PureRenyi DiscreteLaplace
   DiscreteGaussian GaussianDelta Sensitivity Descent
   Domination GaussianComposition PoissonSampling BatchSampling Events Enclosure Losses GaussianLosses LossLists
-  LossEnclosures LossComposition FixedPoint SampledLoss ReplacedSample ReplacedLoss PureLoss LaplaceLoss
-  GeometricLoss LaplaceComposition LaplaceSums Certificate Checker Operations Derivations
+  LossEnclosures LossComposition FixedPoint SampledLoss ReplacedSample ReplacedLoss CopiesSampling
+  CopiesLoss PureLoss LaplaceLoss GeometricLoss LaplaceComposition LaplaceSums Certificate Checker
+  Operations Derivations
   Claims.
 Import ListNotations.
 Open Scope R_scope.
@@ -135,6 +136,7 @@ Definition scheme_fits (drawn : scheme) (d : derivation) : Prop :=
   match drawn with
   | Poisson rate => 0 < Q2R rate <= 1 /\ (r0 = ReplaceOne -> bounds_each_record d = true)
   | FixedBatch size records => r0 = ReplaceOne /\ (Pos.to_nat size <= Pos.to_nat records)%nat
+  | WithReplacement _ records => r0 = ReplaceOne /\ (1 < records)%positive
   end.
 
 Lemma sampled_found i drawn moved squared d std :
@@ -147,12 +149,13 @@ Proof.
   apply positive_number_R in Hs.
   destruct (derived r0 d) as [s|]; [|discriminate]; apply Q2R_equal in D.
   split; [reflexivity|split; [|split; [assumption|eauto]]].
-  destruct drawn as [rate|size records]; cbn [scheme_ok scheme_fits] in *;
+  destruct drawn as [rate|size records|size records]; cbn [scheme_ok scheme_fits] in *;
     rewrite !andb_true_iff in Hd.
   - destruct Hd as [[Ha Hp] H1]; apply positive_number_R in Hp; apply Qle_bool_R in H1.
     rewrite Q2R_number in H1; split; [split; assumption|intros E; rewrite E in Ha; exact Ha].
   - destruct Hd as [Ha Hn]; apply relation_eqb_eq in Ha; apply Pos.leb_le in Hn.
     split; [exact Ha|apply Pos2Nat.inj_le, Hn].
+  - destruct Hd as [Ha Hn]; apply relation_eqb_eq in Ha; apply Pos.ltb_lt in Hn; auto.
 Qed.
 
 Lemma laplace_found i moved squared d scale :
@@ -698,10 +701,11 @@ Lemma drawn_distribution h s std :
   sampled_round h s std -> forall part : list X, distribution (draws_of (sampled_by r h) part) snd.
 Proof.
   intros (drawn & moved & squared & d & std' & _ & _ & _ & As & Fits & _) part.
-  unfold draws_as in As; destruct drawn as [rate|size records], (sampled_by r h) as [q|n k filler];
-    try contradiction; cbn [draws_of].
+  unfold draws_as in As; destruct drawn as [rate|size records|size records],
+    (sampled_by r h) as [q|n k filler|n k filler]; try contradiction; cbn [draws_of].
   - subst q; apply draws_distribution; cbn [scheme_fits] in Fits; lra.
   - destruct As as [-> ->]; apply batches_distribution, Fits.
+  - destruct As as [-> ->]; apply copies_distribution, Pos2Nat.is_pos.
 Qed.
 
 Lemma laws x h : distribution (next_messages r h) (next_law r x h).
@@ -904,10 +908,17 @@ Definition contrasted (with_first : bool) (x : contrast) (mu : R) {A} (l : list 
   | Exchanged rate =>
       forall s, 0 <= s <= 1 ->
       below_profile l p q (turned (exchanged (Q2R rate) s F (gaussian_profile (mu / 2))))
+  | Copied size records =>
+      let chance := chance (/ INR (Pos.to_nat records)) (Pos.to_nat size) in
+      forall y t, 1 <= y -> (forall k, 0 <= t k) ->
+      total (seq 1 (Pos.to_nat size)) (fun k => chance k * t k) <= (y - 1) * chance 0%nat ->
+      let most := total (seq 1 (Pos.to_nat size)) (fun k =>
+                    chance k * gaussian_profile (INR k * mu) 1 (y + t k)) in
+      excess l p q 1 y <= most /\ excess l q p 1 y <= most
   end.
 
 Definition share_met (x : contrast) : Q :=
-  match x with Removed share | Batched share | Exchanged share => share end.
+  match x with Removed share | Batched share | Exchanged share => share | Copied _ _ => 1 end.
 
 (** Replace-one has one order. *)
 Definition oriented (with_first : bool) (a b : list X) : Prop :=
@@ -948,12 +959,21 @@ Lemma share_found i drawn moved squared d std :
   0 < Q2R (share_met (contrast_of drawn moved)) <= 1.
 Proof.
   intros F; destruct (sampled_found _ _ _ _ _ _ F) as (_ & Fits & _).
-  destruct drawn as [rate|size records]; cbn [scheme_fits contrast_of] in *;
-    [destruct moved; cbn [share_met]; apply Fits|cbn [share_met]].
+  destruct drawn as [rate|size records|size records]; cbn [scheme_fits contrast_of] in *;
+    [destruct moved; cbn [share_met]; apply Fits|cbn [share_met]|cbn [share_met]; rewrite Q2R_number; lra].
   assert (P : 0 < IZR (Zpos records)) by (apply IZR_lt; reflexivity).
   unfold Q2R; cbn [Qnum Qden]; split; [apply Rdiv_lt_0_compat; [apply IZR_lt; reflexivity|exact P]|].
   apply Rmult_le_reg_r with (1 := P); rewrite Rmult_assoc, Rinv_l, Rmult_1_r, Rmult_1_l by lra.
   apply IZR_le, Pos2Nat.inj_le; exact (proj2 Fits).
+Qed.
+
+Lemma many_found i drawn moved squared d std size records :
+  mechanism_at c i = Some (SampledStep drawn moved squared d std) ->
+  contrast_of drawn moved = Copied size records -> (1 < records)%positive.
+Proof.
+  intros F E; destruct (sampled_found _ _ _ _ _ _ F) as (_ & Fits & _).
+  destruct drawn; cbn [contrast_of scheme_fits] in *; [destruct moved; discriminate|discriminate|].
+  injection E as <- <-; apply Fits.
 Qed.
 
 (** One record more moves the sum that a sample is taken for by half of what replacing one does. *)
@@ -1128,8 +1148,44 @@ Proof.
     apply (vector_gaussian_below_profile (differ_at adj j) (dimension r h) (value r h) (sqrt s)
              std0 (cuts r h)); [exact Hs|apply sqrt_pos| |apply Sens, R].
     apply (grids_ascend null c r run_satisfies). }
-  unfold draws_as in As; destruct (sampled_by r h) as [q|n k filler]; cbn [draws_of] in *;
-    destruct drawn as [rate|size records]; try contradiction; cbn [scheme_fits] in *.
+  unfold draws_as in As; destruct (sampled_by r h) as [q|n k filler|n k filler]; cbn [draws_of] in *;
+    destruct drawn as [rate|size records|size records]; try contradiction; cbn [scheme_fits] in *.
+  3:{ destruct As as [-> ->], Ea as [Ea Many]; cbn [contrasted contrast_of]; intros y0 t Hy Ht Within.
+      set (o := vector_outcomes (dimension r h) (cuts r h)) in *.
+      set (chance := chance _ _) in *; set (mu := sqrt (Q2R squared) / Q2R std) in *.
+      assert (Pmu : 0 <= mu).
+      { apply Rmult_le_pos; [apply sqrt_pos|left; apply Rinv_0_lt_compat; rewrite <- En; exact Hs]. }
+      set (most := total _ (fun k => chance k * gaussian_profile _ 1 _)); cbv zeta.
+      assert (Both : forall x1 x2, differ_at adj j x1 x2 -> excess (map Numbers o)
+                (of_numbers (on_samples (copies (Pos.to_nat size) (Pos.to_nat records) filler)
+                   (noisy_vector (dimension r h) (value r h) std0) (sampled_parties r h) x1))
+                (of_numbers (on_samples (copies (Pos.to_nat size) (Pos.to_nat records) filler)
+                   (noisy_vector (dimension r h) (value r h) std0) (sampled_parties r h) x2)) 1 y0
+                <= at_point y0 most 1 y0).
+      { intros x1 x2 D12; apply numbers_below; [|lra|lra].
+        apply (on_samples_profile (copies (Pos.to_nat size) (Pos.to_nat records) filler) _ Draw _ Laws j
+                 (fun k => gaussian_profile (INR k * mu)) (steps replace_one))
+          with (part := x1 j) (part' := x2 j); auto.
+        - intros k u v Suv A; rewrite <- (with_own_part u j), (same_with_part u v j Suv).
+          apply (gdp_group replace_one o (fun part => noisy_vector (dimension r h) (value r h) std0
+                   (with_part u j part)) mu k); [intros; apply Laws|exact Pmu| |exact A].
+          intros s1 s2 B; apply Neighbours; split; [rewrite !with_part_own, Ea; exact B|].
+          intros i N; rewrite !with_part_other by exact N; reflexivity.
+        - exact (proj2 D12).
+        - intros M' Laws' Step a b Ha Hb; unfold at_point.
+          destruct (Req_EM_T a 1) as [->|_]; [destruct (Req_EM_T b y0) as [->|_]|];
+            try (apply excess_le_mass; try assumption;
+                 [apply on_drawn_distribution; [apply Draw|exact Laws']
+                 |apply on_drawn_distribution; [apply Draw|exact Laws']]).
+          apply (copies_replaced (Pos.to_nat size) (Pos.to_nat records) filler o M'
+                   (fun k => gaussian_profile (INR k * mu))) with (t := t); try assumption.
+          + apply Pos2Nat.is_pos.
+          + destruct D12 as [A _]; rewrite Ea in A; exact A.
+          + intros k' a' b' Ha' Hb'; eapply Rle_trans; [apply plus_part_nonneg|apply profile_ge; assumption].
+          + lra. }
+      unfold at_point in Both; destruct (Req_EM_T 1 1) as [_|N]; [|congruence].
+      destruct (Req_EM_T y0 y0) as [_|N]; [|congruence].
+      split; apply Both; [exact Dxy|apply differ_at_sym, Dxy]. }
   2:{ destruct As as [-> ->], Ea as [Ea Fit]; cbn [contrasted contrast_of]; apply numbers_below.
       apply (on_samples_profile (batches (Pos.to_nat size) (Pos.to_nat records) filler) _ Draw _ Laws j
                (fun _ : unit => gaussian_profile (sqrt (Q2R squared) / Q2R std))
@@ -1680,7 +1736,7 @@ Proof.
 Qed.
 
 (** Nothing below asks what these compute. *)
-Strategy opaque [step_losses batch_losses replaced_losses laplace_loss geometric_loss odds_loss LossComposition.composed loss_delta_at_most].
+Strategy opaque [step_losses batch_losses replaced_losses copies_losses laplace_loss geometric_loss odds_loss LossComposition.composed loss_delta_at_most].
 
 (** How much likelier an answer may become. *)
 Lemma odds_above_sound p i truth answers :
@@ -1711,8 +1767,12 @@ Proof.
       by (intros; apply profile_ge; assumption).
     assert (P0 : forall mu u v, 0 <= u -> 0 <= v -> 0 <= gaussian_profile mu u v)
       by (intros; eapply Rle_trans; [apply plus_part_nonneg|apply P; assumption]).
-    destruct (contrast_of drawn moved) as [rate|share|rate]; cbn [contrasted share_met] in *;
-      [intros a b Ha Hb|intros a b Ha Hb|intros s Hshare a b Ha Hb]; rewrite excess_diag by exact One.
+    destruct (contrast_of drawn moved) as [rate|share|rate|size records] eqn:Ec; cbn [contrasted share_met] in *.
+    4:{ pose proof (share_less records (many_found _ _ _ _ _ _ _ _ F Ec)) as Share.
+        intros y t Hy Ht _; cbv zeta; rewrite excess_diag, plus_part_0 by (try exact One; lra).
+        split; apply total_nonneg; intros k _; (apply Rmult_le_pos; [apply chance_nonneg; lra|]);
+          apply P0; specialize (Ht k); lra. }
+    all: [> intros a b Ha Hb|intros a b Ha Hb|intros s Hshare a b Ha Hb]; rewrite excess_diag by exact One.
     2:{ apply replaced_diag; try assumption; [lra|apply P]. }
     2:{ apply turned_diag; try assumption; intros u v H; unfold exchanged.
         revert Hr; generalize (Q2R rate) as q; intros q Hr.
@@ -1773,13 +1833,16 @@ Proof.
       assert (Eroot : sqrt (Q2R (squared / (std * std))) = sqrt (Q2R squared) / Q2R std).
       { rewrite Em, sqrt_div by nra; rewrite sqrt_square by lra; reflexivity. }
       unfold contrast_losses in E'; cbv zeta in E'.
-      destruct (contrast_of drawn moved) as [rate|share|rate]; cbn [contrasted share_met] in *.
+      destruct (contrast_of drawn moved) as [rate|share|rate|size records] eqn:Ec; cbn [contrasted share_met] in *.
       - pose proof (step_losses_sound w bits _ _ step Hw Hb Hstep Hm Hr _ _ _ _ E' A o p q Dp
                       (proj1 Dq)) as [S1 S2].
         rewrite Eroot in S1, S2; unfold k; destruct with_first; [apply S1, W|apply S2, W].
       - rewrite <- Eroot in W; apply (batch_losses_sound w bits _ _ step Hw Hb Hstep Hm Hr _ _ _
                                          (Twice _ E') A o p q Dp Dq W).
       - rewrite <- Eroot in W; apply (replaced_losses_sound w bits _ _ step _ _ _ Hw Hb Hstep Hm Hr
+                                         (Twice _ E') A o p q Dp Dq W).
+      - rewrite <- Eroot in W; apply (copies_losses_sound w bits _ size records Hw Hb Hm
+                                         (many_found _ _ _ _ _ _ _ _ F Ec) step dense tail _ Hstep
                                          (Twice _ E') A o p q Dp Dq W). }
     destruct m as [|drawn moved squared d std|moved squared d scale|moved squared d scale| |truth answers|];
       cbn [losses_of] in E; try discriminate E.
@@ -2063,7 +2126,7 @@ Proof.
     apply Entered; assumption.
 Qed.
 
-Strategy transparent [step_losses batch_losses replaced_losses laplace_loss geometric_loss odds_loss LossComposition.composed loss_delta_at_most].
+Strategy transparent [step_losses batch_losses replaced_losses copies_losses laplace_loss geometric_loss odds_loss LossComposition.composed loss_delta_at_most].
 
 (** ** Laplace noise alone *)
 

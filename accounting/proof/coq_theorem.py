@@ -43,6 +43,7 @@ _NOISY = {
 _SCHEMES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "poisson-sampled": lambda m: f"(Poisson {_rational(_dyadic(m['rate']))})",
     "sampled-without-replacement": lambda m: f"(FixedBatch {m['batch']} {m['records']})",
+    "sampled-with-replacement": lambda m: f"(WithReplacement {m['batch']} {m['records']})",
 }
 """How a Gaussian step draws its records, as a scheme of `Certificate.v`."""
 _LEAVES = {

@@ -488,19 +488,22 @@ let mechanism table value : steps =
         { read = SampledStep (Poisson rate, moved, squared, tree, noise);
           trusts = Texts.union (sampled moved tree reasons) (declared reasons) }
       | _ -> assert false)
-  | "sampled-without-replacement" -> (
+  | "sampled-without-replacement" | "sampled-with-replacement" -> (
       match fields [ "kind"; "event"; "batch"; "records" ] value with
       | [ _; event; size; records ] ->
         if kind_of event <> "gaussian" then unsupported "sampled mechanism %s" (kind_of event);
         let moved, squared, tree, noise, reasons = gaussian event in
         let size = count size and records = count records in
-        if Z.gt size records then wrong "expected a batch of at most all records";
+        let again = kind_of value = "sampled-with-replacement" in
+        if Z.gt size records && not again then wrong "expected a batch of at most all records";
         if moved <> ReplaceOne then wrong "expected replace-one";
         let too_many : Kernel.leaf_rule -> bool = function
           | MeanOfBounded (_, n) | StronglyConvexArgmin (_, _, _, n) -> Z.gt n size
           | _ -> false in
         if has too_many tree then wrong "expected means over the records drawn";
-        { read = SampledStep (FixedBatch (size, records), moved, squared, tree, noise);
+        let drawn : Kernel.scheme =
+          if again then WithReplacement (size, records) else FixedBatch (size, records) in
+        { read = SampledStep (drawn, moved, squared, tree, noise);
           trusts = Texts.add samples_hidden (declared reasons) }
       | _ -> assert false)
   | "repeated" -> (
@@ -761,6 +764,9 @@ let axiom_of_step : Kernel.mechanism -> string list = function
   | SampledStep (Poisson rate, ReplaceOne, squared, _, _)
     when Z.sign rate.qnum > 0 && Z.sign squared.qnum > 0 ->
     [ "docs/rules.md, privacy-loss (a record is replaced in a Poisson sample)" ]
+  | SampledStep (WithReplacement (size, records), _, squared, _, _)
+    when Z.gt size Z.one && Z.gt records Z.one && Z.sign squared.qnum > 0 ->
+    [ "docs/rules.md, privacy-loss (a batch drawn with replacement)" ]
   | _ -> []
 
 let always = [

@@ -31,6 +31,7 @@ from dpledger.mechanisms import (
     RandomisedResponse,
     Repeated,
     SampledWithoutReplacement,
+    SampledWithReplacement,
     declared,
 )
 from dpledger.mechanisms.sensitivity import mean_of_bounded, sum_of_bounded
@@ -95,6 +96,12 @@ DRAWN = tuple(
     )
     for size in (10, 1000)
 )
+AGAIN = tuple(
+    SampledWithReplacement(
+        GaussianStep(mean_of_bounded(1, size, Adjacency.REPLACE_ONE), noise), size, 1000
+    )
+    for size, noise in ((1, 1.5), (10, 0.5), (700, 0.05), (639, 2 / 639))
+)
 ZEROED = (
     declared(1, "example", adjacency=Adjacency.ZERO_OUT_ONE),
     mean_of_bounded(100, 100, Adjacency.ZERO_OUT_ONE),
@@ -125,6 +132,13 @@ UNLIKE = {
         Repeated(sampled(1 / 64, 1.0, Adjacency.REPLACE_ONE), 50),
         sampled(1, 4.0, Adjacency.REPLACE_ONE),
         *DRAWN,
+    ),
+    "batches drawn with replacement": (Repeated(AGAIN[1], 40),),
+    "a batch of large losses": (AGAIN[3],),
+    "batches drawn with replacement beside others": (
+        *AGAIN[:3],
+        DRAWN[0],
+        RandomisedResponse(0.75, 4),
     ),
     "one of far larger loss": (Repeated(sampled(1 / 256, 4.0), 500), sampled(1 / 4, 1.0)),
 }

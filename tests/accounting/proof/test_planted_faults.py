@@ -20,7 +20,8 @@ pytestmark = [
 ]
 SOURCES = (
     *("GaussianLosses", "Kronecker", "LossLists", "FixedPoint", "FixedGaussian"),
-    *("Enclosure", "LossEnclosures", "LossComposition", "SampledLoss", "ReplacedLoss"),
+    *("Enclosure", "LossEnclosures", "LossComposition"),
+    *("SampledLoss", "ReplacedLoss", "CopiesLoss"),
     *("PureLoss", "LaplaceLoss", "GeometricLoss", "LaplaceSums"),
     *("Certificate", "Checker", "Operations", "Derivations", "Claims", "Soundness"),
     *("Example", "FilterExample"),
@@ -196,6 +197,48 @@ RULES = {
         "Pos.leb",
     ),
     "batches of more than all": ("Checker", " && Pos.leb size records", ""),
+    "draws with replacement under any relation": (
+        "Checker",
+        "WithReplacement _ records => relation_eqb moved ReplaceOne && ",
+        "WithReplacement _ records => ",
+    ),
+    "a single record drawn again and again": (
+        "Checker",
+        "WithReplacement _ records => relation_eqb moved ReplaceOne && Pos.ltb 1 records",
+        "WithReplacement _ records => relation_eqb moved ReplaceOne",
+    ),
+    "draws with replacement as if without": (
+        "Checker",
+        "WithReplacement size records, _ => Copied size records",
+        "WithReplacement size records, _ => Batched (Zpos size # records)",
+    ),
+    "shares of more than no place holds": (
+        "CopiesLoss",
+        "if (shares_spent cs shares <=? target)%Z then",
+        "if true then",
+    ),
+    "shares below none": ("CopiesLoss", "Z.max 0 (ratio' - y) ::", "(ratio' - y)%Z ::"),
+    "many places that move as one": (
+        "CopiesLoss",
+        "let h := half_above p (m * inject_Z (k * k)) in",
+        "let h := half_above p m in",
+    ),
+    "places rounded down": (
+        "CopiesLoss",
+        "let up' := round_up (up * ways) over in",
+        "let up' := (up * ways / over)%Z in",
+    ),
+    "numbers of places left out": ("CopiesLoss", "Some f => Some (f + rest)%Z", "Some f => Some f"),
+    "no place rounded up": (
+        "CopiesLoss",
+        "let low := power_below p (none / Zpos records) draws in",
+        "let low := power_above p (round_up none (Zpos records)) draws in",
+    ),
+    "draws out of more records": (
+        "CopiesLoss",
+        "let over := (k * (records - 1))%Z in",
+        "let over := (k * records)%Z in",
+    ),
     "a share of more records": ("Checker", "Zpos size # records", "Zpos size # (2 * records)"),
     "one order of a batch": (
         "SampledLoss",
@@ -445,8 +488,13 @@ MEANINGS = {
     ),
     "a batch that no sample has": (
         "Certificate",
-        "n = Pos.to_nat size /\\",
-        "n = S (Pos.to_nat size) /\\",
+        "OutOf n k _ => n = Pos.to_nat size /\\",
+        "OutOf n k _ => n = S (Pos.to_nat size) /\\",
+    ),
+    "draws that no sample has": (
+        "Certificate",
+        "Again n k _ => n = Pos.to_nat size /\\",
+        "Again n k _ => n = S (Pos.to_nat size) /\\",
     ),
     "sums that round nothing": (
         "Certificate",

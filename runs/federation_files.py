@@ -421,11 +421,11 @@ class Participant:
             Journal(self.folder / "journal.sqlite") as journal,
             SqliteLedger(self.folder / "ledger.sqlite", anchor=anchor) as ledger,
         ):
-            # a ledger that has a budget keeps it: a file edited later cannot raise what was
-            # promised before
-            if limits.budget is not None and ledger.budget is None:
-                budget = ApproxDp(limits.budget, limits.delta)
-                ledger.set_budget(Budget(budget, limits.adjacency))
+            if limits.budget is not None:
+                asked = Budget(ApproxDp(limits.budget, limits.delta), limits.adjacency)
+                if ledger.budget is None:
+                    ledger.set_budget(asked)
+                _require_no_less(asked, ledger.budget)
             yield Party(holder.name, dataset, self._sampler(), ledger, journal, policy)
 
     def _sampler(self) -> Sampler:
@@ -460,3 +460,15 @@ class Participation:
     party: str
     run: str
     folder: Path
+
+
+def _require_no_less(asked: Budget, kept: Budget | None) -> None:
+    """Raise `ConfigurationError` for a budget below the one that the ledger keeps for good.
+
+    A file that was edited later cannot raise what was promised before: the smaller one counts.
+    """
+    if kept is not None and kept.unit == asked.unit and asked.limit < kept.limit:
+        raise ConfigurationError(
+            f"policy.budget={asked.notion} must be at least {kept.notion}: the ledger keeps the "
+            "budget that it got at its first run, and would pay for more."
+        )

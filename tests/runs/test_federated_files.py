@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from dpledger.accounting.ledger import SqliteLedger
+from dpledger.accounting.numbers.notions import ApproxDp
 from dpledger.data.strict import ConfigurationError
 from dpledger.federation import verify_federation
 from dpledger.mechanisms import InvalidParameter
@@ -113,3 +115,26 @@ def test_parties_that_chose_one_seed_have_different_noise(tmp_path: Path) -> Non
             words.append(party.sampler.words(8).tolist())
     assert words[0] == words[2]
     assert not set(words[0]) & set(words[1])
+
+
+@pytest.mark.parametrize(("later", "refused"), [(4.0, False), (1.0, True)])
+def test_a_budget_that_was_lowered_in_a_file_is_not_passed_over(
+    tmp_path: Path, later: float, refused: bool
+) -> None:
+    """The ledger keeps what it got at first: a larger number changes nothing, a smaller one cannot
+    be kept.
+    """
+    run = (tmp_path / "run.toml", Engine.IN_PROCESS)
+    parties = written(tmp_path, RUN, {"a": rows(20, 3), "b": rows(30, 4)})
+    parties[0].write_text(parties[0].read_text() + "budget = 3.0\n")
+    federate(run[0], engine=run[1], out=tmp_path / "first", parties=parties)
+    parties[0].write_text(parties[0].read_text().replace("budget = 3.0", f"budget = {later}"))
+    if refused:
+        with pytest.raises(ConfigurationError, match=r"policy\.budget"):
+            federate(run[0], engine=run[1], out=tmp_path / "second", parties=parties)
+    else:
+        federate(run[0], engine=run[1], out=tmp_path / "second", parties=parties)
+    with SqliteLedger(tmp_path / "a" / "ledger.sqlite", read_only=True) as ledger:
+        assert len(ledger.runs()) == 2 - refused
+        assert ledger.budget is not None
+        assert ledger.budget.notion == ApproxDp(3.0, 1e-5)

@@ -11,8 +11,8 @@ From Dpledger Require
   GaussianConvolution Descent GaussianComposition PoissonSampling BatchSampling ReplacedSample CopiesSampling Events
   GaussianSeries Enclosure
   Losses GaussianLosses Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
-  ReplacedLoss CopiesLoss PureLoss LaplaceLoss GeometricLoss LaplaceComposition LaplaceSums Checker
-  MachineIntegers FastChecker Operations Derivations Claims Soundness
+  GaussianDecision ReplacedLoss CopiesLoss PureLoss LaplaceLoss GeometricLoss LaplaceComposition LaplaceSums
+  Checker MachineIntegers FastChecker Operations Derivations Claims Soundness
   Example FilterExample EndToEnd.
 
 Open Scope R_scope.
@@ -206,8 +206,7 @@ Print Assumptions events_theorems.
 Definition enclosure_theorems := (
   @GaussianSeries.bell_integral_lower,
   @GaussianSeries.bell_integral_upper,
-  @GaussianSeries.gaussian_delta_series,
-  @Enclosure.gaussian_delta_at_most_sound,
+  @GaussianDecision.gaussian_delta_at_most_sound,
   @Enclosure.at_most_exp_sound,
   @Enclosure.order_suffices_sound).
 Print enclosure_theorems.

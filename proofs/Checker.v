@@ -4,7 +4,8 @@
 
 From Coq Require Import List Bool QArith Qround PArith ZArith Lia FMapPositive Mergesort Orders.
 From Dpledger Require Import Enclosure LossLists LossEnclosures LossComposition FixedPoint
-  SampledLoss ReplacedLoss CopiesLoss PureLoss LaplaceLoss GeometricLoss LaplaceSums Certificate.
+  SampledLoss GaussianDecision ReplacedLoss CopiesLoss PureLoss LaplaceLoss GeometricLoss LaplaceSums
+  Certificate.
 Import ListNotations.
 Open Scope Q_scope.
 
@@ -835,7 +836,8 @@ Definition concluded (rule : rule) (s : claim) : option claim :=
       guard (probability delta && Qle_bool 0 eps && order_suffices order tau delta eps)
         (Claim r' g (ApproxDp delta eps))
   | GdpApproxDp delta eps, Claim r' g (Gdp mu_squared) =>
-      guard (probability delta && gaussian_delta_at_most mu_squared eps delta)
+      guard (probability delta && (Qle_bool mu_squared 0 && Qle_bool 0 eps
+                                   || gaussian_delta_at_most mu_squared eps delta))
         (Claim r' g (ApproxDp delta eps))
   | _, _ => None
   end.

@@ -5,7 +5,7 @@ From Coq Require Import Reals List Bool Lia Lra Psatz QArith Qreals FMapPositive
   FunctionalExtensionality.
 From Coquelicot Require Import Coquelicot.
 From Dpledger Require Import Sums Conversion Finite Gaussian Pure GaussianDelta Sensitivity Domination
-  GaussianComposition PoissonSampling Events Enclosure Certificate Checker Operations Derivations.
+  GaussianComposition PoissonSampling Events Enclosure GaussianDecision Certificate Checker Operations Derivations.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -169,8 +169,17 @@ Proof.
     apply dp_weaken_epsilon with (2 := Le); [exact laws|].
     apply rdp_to_dp_at_delta; [exact laws|exact Ho|exact Hd|exact V].
   - destruct s as [r g [a|a|a|o a|o a]]; try discriminate; cbn [concluded] in H.
-    apply guard_some in H as [G <-]; rewrite !andb_true_iff in G; destruct G as [_ G].
-    destruct V as [_ V], (gaussian_delta_at_most_sound _ _ _ G) as [Ha Le]; split; [exact I|].
+    apply guard_some in H as [G <-]; apply andb_true_iff in G as [Gd G].
+    destruct V as [_ V]; apply orb_true_iff in G as [G|G].
+    { apply andb_true_iff in G as [Za Ze]; apply Qle_bool_R in Za, Ze; rewrite Q2R_number in Za, Ze.
+      apply andb_true_iff in Gd as [Gd _]; apply positive_number_R in Gd.
+      assert (Root : sqrt (Q2R a) = 0) by (apply sqrt_neg_0, Za).
+      split; [exact I|]; apply dp_hockey_stick; intros x y N; rewrite hockey_stick_excess.
+      specialize (V x y N 1 (exp (Q2R epsilon)) Rle_0_1 (Rlt_le _ _ (exp_pos _))).
+      cbn [claim_notion cost_of_notion] in V; rewrite Root, profile_zero in V by lra.
+      pose proof (exp_le _ _ Ze) as E; rewrite exp_0 in E; rewrite plus_part_0 in V by lra.
+      eapply Rle_trans; [exact V|left; exact Gd]. }
+    destruct (gaussian_delta_at_most_sound _ _ _ G) as [Ha Le]; split; [exact I|].
     apply dp_weaken with (gaussian_delta (sqrt (Q2R a)) (Q2R epsilon)); [exact Le|].
     apply profile_dp; [apply sqrt_lt_R0, Ha|exact V].
 Qed.

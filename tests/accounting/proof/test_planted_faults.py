@@ -20,8 +20,8 @@ pytestmark = [
 ]
 SOURCES = (
     *("GaussianLosses", "Kronecker", "LossLists", "FixedPoint", "FixedGaussian"),
-    *("Enclosure", "LossEnclosures", "LossComposition"),
-    *("SampledLoss", "ReplacedLoss", "CopiesLoss"),
+    *("Enclosure", "LossEnclosures", "LossComposition", "SampledLoss"),
+    *("GaussianDecision", "ReplacedLoss", "CopiesLoss"),
     *("PureLoss", "LaplaceLoss", "GeometricLoss", "LaplaceSums"),
     *("Certificate", "Checker", "Operations", "Derivations", "Claims", "Soundness"),
     *("Example", "FilterExample"),
@@ -323,10 +323,20 @@ RULES = {
         "gaussian_delta_at_most mu_squared eps delta",
         "gaussian_delta_at_most mu_squared delta eps",
     ),
-    "rest of the series forgotten": (
-        "Enclosure",
-        "(I.add p sum (I.mul p (I.fromZ p 4) term))",
-        "sum",
+    "delta at a larger epsilon": (
+        "GaussianDecision",
+        "if Qle_bool cap eps then cap else eps.",
+        "if Qle_bool eps cap then cap else eps.",
+    ),
+    "delta in other units": (
+        "GaussianDecision",
+        "(delta * inject_Z (2 ^ p))",
+        "(delta * inject_Z (2 ^ (p + 1)))",
+    ),
+    "delta of no noise": (
+        "Checker",
+        "(Qle_bool mu_squared 0 && Qle_bool 0 eps",
+        "(Qle_bool mu_squared 1 && Qle_bool 0 eps",
     ),
     "undecided taken for yes": ("Enclosure", "| Xund => None", "| Xund => Some true"),
     "digits that overlap": ("Kronecker", "Z.log2 (sum l) + 2 in", "Z.log2 (sum l) in"),

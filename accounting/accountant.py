@@ -177,16 +177,19 @@ class Accountant(ABC):
     def _by_party(
         self, answer: Callable[[Account], Enclosure], group: int
     ) -> tuple[tuple[tuple[str, ...], Enclosure], ...]:
-        accounts = self._accounts(group)
         known: dict[object, Enclosure] = {}
-        for _, account in accounts:
+        found: list[tuple[tuple[str, ...], Enclosure]] = []
+        singles = (account for _, account in self._composition.accounts)
+        for single, (names, account) in zip(singles, self._accounts(group), strict=True):
             if account.key not in known:
-                found = answer(account)
-                if group > 1 and any(map(is_sampled, account.others)):
-                    # the rule for groups counts every drawn group as all drawn: no lower end
-                    found = Enclosure(arb(0), found.upper)
-                known[account.key] = found
-        return tuple((names, known[account.key]) for names, account in accounts)
+                known[account.key] = answer(account)
+            cost = known[account.key]
+            if group > 1 and any(map(is_sampled, single.others)):
+                # the rule for groups counts every drawn group as all drawn: no lower end, also
+                # where the chance that any is drawn is rounded to one
+                cost = Enclosure(arb(0), cost.upper)
+            found.append((names, cost))
+        return tuple(found)
 
     def _require(self, mechanism: Mechanism) -> None:
         require_amplification(mechanism)

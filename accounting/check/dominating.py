@@ -282,7 +282,7 @@ def replaced_in_a_sample(
     if not isinstance(base, GaussianShift):
         raise CertificateWrong("expected Gaussian noise where a record is replaced")
     run.axioms.add(_REPLACED)
-    drawn = 1 - (1 - rate) ** size
+    drawn = _any_of(rate, size)
     if drawn == 1:
         return [(_longer(base, size), None)]
     return [(ReplacedInSample(base.mu_squared * size**2 / 4, drawn), None)]
@@ -341,4 +341,12 @@ def _drawn(run: Run, base: Base, rate: Fraction, size: int) -> Pair:
     if isinstance(base, GaussianShift):
         run.axioms.add(_DRAWN)
         return DrawnShifts(base.mu_squared, rate, size)
-    return Sampled(_longer(base, size), 1 - (1 - rate) ** size)
+    return Sampled(_longer(base, size), _any_of(rate, size))
+
+
+def _any_of(rate: Fraction, size: int) -> Fraction:
+    """1 - (1 - q)^size, rounded up to a whole multiple of 2^-512: a larger q only costs more."""
+    none = one = 1 << 512
+    for _ in range(size):
+        none = none * (rate.denominator - rate.numerator) // rate.denominator
+    return Fraction(one - none, one) if size > 1 else rate

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dpledger.accounting.check import pld_checker, statements
+from dpledger.accounting.check.dominating import _any_of
 from dpledger.accounting.check.reading import CertificateWrong
 from dpledger.accounting.guarantees import guarantee
 from dpledger.accounting.proof.certificate import Certificate, certify
@@ -119,6 +120,18 @@ def test_laplace_noise_is_refused(certificate) -> None:
 def test_more_noise_than_was_proved_is_accepted(certificate) -> None:
     verdict = pld_checker.check(bent(certificate, GaussianStep(SUM, 8.0)))
     assert verdict.values[1] == Fraction(certificate.epsilon)
+
+
+def test_a_rate_of_very_many_digits_is_no_work_in_a_group() -> None:
+    """Powers of 2^-1100 had 70,000 bits, in each of as many parts as a document holds."""
+    step = PoissonSampled(GaussianStep(SUM, 512.0), 2.0**-1070)
+    listed = [Event(Repeated(step, 3), Context((), 1, "sum", Audience.PUBLIC))]
+    document = certify(listed, delta=DELTA, group=64).to_json_bytes()
+    assert pld_checker.check(document).group == 64
+    assert _any_of(Fraction(1, 1 << 1100), 64).denominator <= 1 << 512
+    for rate in (Fraction(1, 3), Fraction(1, 1 << 70), Fraction((1 << 60) - 1, 1 << 60)):
+        exact = 1 - (1 - rate) ** 5
+        assert exact <= _any_of(rate, 5) <= exact + Fraction(5, 1 << 510)
 
 
 def test_groups_and_scaled_sums_are_priced_as_the_engine_prices_them() -> None:

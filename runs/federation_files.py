@@ -423,9 +423,10 @@ class Participant:
         ):
             if limits.budget is not None:
                 asked = Budget(ApproxDp(limits.budget, limits.delta), limits.adjacency)
-                if ledger.budget is None:
+                if (kept := ledger.budget) is None:
                     ledger.set_budget(asked)
-                _require_no_less(asked, ledger.budget)
+                else:
+                    _require_no_less(asked, kept)
             yield Party(holder.name, dataset, self._sampler(), ledger, journal, policy)
 
     def _sampler(self) -> Sampler:
@@ -462,12 +463,12 @@ class Participation:
     folder: Path
 
 
-def _require_no_less(asked: Budget, kept: Budget | None) -> None:
+def _require_no_less(asked: Budget, kept: Budget) -> None:
     """Raise `ConfigurationError` for a budget below the one that the ledger keeps for good.
 
     A file that was edited later cannot raise what was promised before: the smaller one counts.
     """
-    if kept is not None and kept.unit == asked.unit and asked.limit < kept.limit:
+    if kept.unit == asked.unit and asked.limit < kept.limit:
         raise ConfigurationError(
             f"policy.budget={asked.notion} must be at least {kept.notion}: the ledger keeps the "
             "budget that it got at its first run, and would pay for more."

@@ -346,7 +346,9 @@ def _drawn(run: Run, base: Base, rate: Fraction, size: int) -> Pair:
 
 def _any_of(rate: Fraction, size: int) -> Fraction:
     """1 - (1 - q)^size, rounded up to a whole multiple of 2^-512: a larger q only costs more."""
+    if size == 1:
+        return rate
     none = one = 1 << 512
     for _ in range(size):
         none = none * (rate.denominator - rate.numerator) // rate.denominator
-    return Fraction(one - none, one) if size > 1 else rate
+    return Fraction(one - none, one)

@@ -152,7 +152,7 @@ class SqliteLedger(Ledger):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Return how another process opens the same file, with the same budget."""
-        anchor = None if self._anchor is None else self._anchor.path.absolute()
+        anchor = None if self._anchor is None else self._anchor.path
         opened = partial(_reopened, read_only=self._read_only, timeout=self._timeout, anchor=anchor)
         return (opened, (self.path,))
 

@@ -5,6 +5,7 @@ The base of `PrivateAdmmClassifier` and `PrivateSharingClassifier`.
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.protocols import FloatArray
 from ...solvers.losses import ClippedLogistic
 from .linear import PrivateLinearModel
+from .rows import without_cells
 
 _CLASSES_ASSUMED = "the classes are public (they were read off y)"
 """An assumption of the promise where the caller did not name the classes."""
@@ -91,8 +93,9 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         if self.classes is None:  # else a label is one of them or not, whatever the others are
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of how many different labels there are
-                check_classification_targets(y)
-        classes = np.unique(y if self.classes is None else np.asarray(self.classes))
+                without_cells("y", partial(check_classification_targets, y))
+        named = y if self.classes is None else np.asarray(self.classes)
+        classes = without_cells("y", partial(np.unique, named))
         if len(classes) < 2:
             raise ValueError("Expected at least two classes instead got 1 class.")
         if len(classes) > 2 and not self.__sklearn_tags__().classifier_tags.multi_class:

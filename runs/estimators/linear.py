@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, wraps
 from numbers import Integral
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -67,13 +67,28 @@ def unchanged_if_refused(
     return trained
 
 
-class _KeptSeed(int):
-    """A seed of noise, which prints as `kept`."""
+class _KeptSeed(str):
+    """A seed of noise that prints, formats and serialises as `kept`, and equals its number."""
 
-    def __repr__(self) -> str:
-        return "kept"
+    seed: int
 
-    __str__ = __repr__
+    def __new__(cls, seed: int) -> Self:
+        """Keep a whole number."""
+        kept = super().__new__(cls, "kept")
+        kept.seed = seed
+        return kept
+
+    def __reduce__(self) -> tuple[type[Self], tuple[int]]:
+        """Pickle the number."""
+        return (type(self), (self.seed,))
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether it is the same number."""
+        return self.seed == (other.seed if isinstance(other, _KeptSeed) else other)
+
+    def __hash__(self) -> int:
+        """Return the number's hash."""
+        return hash(self.seed)
 
 
 class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
@@ -113,8 +128,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         """
         found: dict[str, Any] = super().get_params(deep)
         seed = found.get("random_state")
-        if isinstance(seed, Integral) and not isinstance(seed, _KeptSeed | bool):
-            found["random_state"] = _KeptSeed(seed)
+        if isinstance(seed, Integral) and not isinstance(seed, bool):
+            found["random_state"] = _KeptSeed(int(seed))
         return found
 
     def __getstate__(self) -> dict[str, Any]:
@@ -147,8 +162,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         Args: as `sklearn.utils.validation.validate_data` takes them.
         """
         require_places(X)
-        with without_cells("X, y"):
-            return validate_data(self, X, y, dtype=np.float64, **checks)
+        check = partial(validate_data, self, X, y, dtype=np.float64, **checks)
+        return without_cells("X, y", check)
 
     def _assumed(self) -> tuple[str, ...]:
         """Return what this kind of estimator takes for granted of a fit."""
@@ -174,6 +189,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         spent.
         """
         seed = self.random_state
+        if isinstance(seed, _KeptSeed):
+            seed = seed.seed
         if seed is None:
             return lambda *_: SystemSampler()
         if isinstance(seed, bool) or not isinstance(seed, Integral):

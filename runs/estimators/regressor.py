@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import Enum
+from functools import partial
 from typing import Any, Self, cast
 
 import numpy as np
@@ -170,8 +171,8 @@ class PrivateAdmmRegressor(RegressorMixin, PrivateModelOfParties):  # type: igno
         whatever `paid_run` does.
         """
         features, targets = self._checked(X, y, accept_sparse="csr", y_numeric=True)
-        with without_cells("y"):  # texts are no objects to scikit-learn, which lets them pass
-            targets = np.asarray(targets, dtype=np.float64)
+        # texts are no objects to scikit-learn, which lets them pass
+        targets = without_cells("y", partial(np.asarray, targets, dtype=np.float64))
         middle, half = self._range()
         low, high = np.asarray(self.target_bounds, dtype=np.float64)
         # of the targets as they are: rounding may scale a bound itself to more than one

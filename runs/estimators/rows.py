@@ -1,8 +1,7 @@
 """Rows within a public bound: every step looks at one record only, so it costs no privacy."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -10,9 +9,11 @@ from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import check_array
 
 from ...mechanisms.clipping import LENGTH_EXPONENT
-from ...mechanisms.errors import InvalidParameter, require_magnitude
+from ...mechanisms.errors import DpledgerError, InvalidParameter, require_magnitude
 from ...mechanisms.protocols import FloatArray
 from ...mechanisms.row_blocks import RowBlocks
+
+T = TypeVar("T")
 
 Rows = FloatArray | sparse.csr_array[Any]
 
@@ -20,26 +21,54 @@ _ROUNDING = 1.0 + 1e-9
 """Rows normalised in floating point may be a little longer; the data's handle cuts them."""
 
 
-@contextmanager
-def without_cells(name: str) -> Generator[None]:
-    """Refuse what is no real number without a word of it: others' own sentences show the cells.
+_OF_SHAPES_AND_NAMES = (
+    "Expected a 2-dimensional container",
+    "Expected 2D input",
+    "Found array with",
+    "Found input variables",
+    "Input ",
+    "Negative values in data",
+    "Only sparse matrices",
+    "Sparse data was passed",
+    "The feature names",
+    "Unknown label type",
+    "X has ",
+    "y should be a 1d array",
+)
+"""How scikit-learn's sentences begin that name shapes, columns, and that some cell is refused."""
+
+
+def without_cells(name: str, checked: Callable[[], T]) -> T:
+    """Return what a check returns; of what it refuses nothing is said but shapes and names.
+
+    What scikit-learn and NumPy say of arrays that they cannot convert shows cells.
 
     Args:
-        name: of what is converted in the block.
+        name: of what is converted.
+        checked: converts it.
 
-    Raises `InvalidParameter` in place of NumPy's sentence on text and scikit-learn's on complex
-    numbers and on rows that are none, any other `ValueError` as it is.
+    Raises `TypeError` in place of theirs, `InvalidParameter` in place of anything else that is
+    neither ours nor known to be of shapes and names.
     """
     try:
-        yield
-    except ValueError as error:
-        if "array=" in str(error):
-            advice = "Reshape your data: array.reshape(-1, 1) is one column, (1, -1) one record"
-            raise InvalidParameter(name, "others", f"2D arrays of shape (n, d). {advice}") from None
-        if not str(error).startswith(("could not convert", "Complex data")):
+        return checked()
+    except (DpledgerError, MemoryError):
+        raise
+    except Exception as error:
+        said = str(error)
+        if said.startswith(_OF_SHAPES_AND_NAMES) or "requires y to be passed" in said:
             raise
-        why = str(error).splitlines()[0].partition(":")[0]  # what comes behind are cells
-        raise InvalidParameter(name, "others", f"real numbers, but for classes ({why})") from None
+        is_type = isinstance(error, TypeError)
+    # out here, so that the refusal does not carry the error that it stands for
+    if is_type:
+        cell = "a cell as float()'s argument must be a string of a number or a real number"
+        raise TypeError(f"{name}: {cell}, labels all of one type.")
+    raise InvalidParameter(
+        name,
+        "others",
+        "real numbers (y: of regressors), X in 2D arrays of shape (n, d). Reshape your data: "
+        "array.reshape(-1, 1) is one column, (1, -1) one record. Complex data not supported",
+    )
 
 
 def unit_rows(rows: Rows, *, row_bound: float, clip: bool) -> Rows:
@@ -96,13 +125,13 @@ def shares(
         clip: whether to cut; else larger ones raise `InvalidParameter`, which tells about them.
     """
     require_magnitude("weight_bound", weight_bound, LENGTH_EXPONENT)
-    with without_cells("sample_weight"):
-        given: Any = check_array(
-            np.full(rows.shape[0], sample_weight) if np.isscalar(sample_weight) else sample_weight,
-            ensure_2d=False,
-            ensure_non_negative=True,
-            input_name="sample_weight",
-        )
+    many = np.full(rows.shape[0], sample_weight) if np.isscalar(sample_weight) else sample_weight
+    given: Any = without_cells(
+        "sample_weight",
+        lambda: check_array(
+            many, ensure_2d=False, ensure_non_negative=True, input_name="sample_weight"
+        ),
+    )
     weights = np.asarray(given, dtype=np.float64)
     if weights.shape != (rows.shape[0],):
         raise InvalidParameter("sample_weight.shape", weights.shape, f"({rows.shape[0]},)")

@@ -10,6 +10,7 @@
 6. scikit-learn's own checks pass, but for those named here with a reason.
 """
 
+import json
 import pickle
 import subprocess
 import sys
@@ -595,6 +596,12 @@ def test_no_estimator_shows_the_seed_of_its_noise(
         assert "random_state" in text
         assert "kept" in text
         assert str(seed) not in text
+    given = model.get_params()["random_state"]
+    for text in (json.dumps(given), f"{given:>20}", f"{given!r}", str(given)):
+        assert "kept" in text
+        assert str(seed) not in text
+    assert clone(model).set_params(random_state=given).random_state == seed
+    assert pickle.loads(pickle.dumps(given)) == deepcopy(given) == given == seed
     assert model.get_params()["random_state"] == model.random_state == seed
     # what has no seed is shown as scikit-learn shows it
     assert "kept" not in repr(make(random_state=None))
@@ -866,6 +873,32 @@ def test_rows_that_are_none_are_refused_without_a_cell(some: Any) -> None:
             asked()
         assert "array=" not in str(refused.value)
         assert str(refused.value).count("0.") == 0
+        assert refused.value.__cause__ is None
+        assert refused.value.__context__ is None
+
+
+class _Odd:
+    """A cell of a class of one's own, that says what it is."""
+
+    def __float__(self) -> float:
+        raise ValueError("my cell is 4711")
+
+
+@pytest.mark.parametrize("cell", ["x4711", {4711: 1}, 4711j, [4711], _Odd(), object])
+@pytest.mark.parametrize("place", ["X", "y", "sample_weight"])
+def test_what_is_no_number_is_refused_without_a_word_of_it(cell: Any, place: str) -> None:
+    """Whatever NumPy or scikit-learn say of a cell, and whatever it says itself."""
+    given: dict[str, Any] = {"X": X.astype(object), "y": (X[:, 0] / 9.0).astype(object)}
+    given["sample_weight"] = np.full(len(X), 0.5, dtype=object)
+    if place == "X":
+        given["X"][7, 0] = cell
+    else:
+        given[place][7] = cell
+    model = regressor()
+    with pytest.raises((TypeError, ValueError)) as refused:
+        model.fit(given["X"], given["y"], given["sample_weight"])
+    assert "4711" not in str(refused.value)
+    assert refused.value.__context__ is None
 
 
 @pytest.mark.parametrize("bound", [1e-310, 1e300])

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import scipy  # whose submodules are loaded at their first use
 
 from .cluster_records import ClusterRecords, ClusterRows
 from .dense_records import dense_records
@@ -16,12 +15,15 @@ from .records import IntArray, Records
 from .row_blocks import RowBlocks, real_numbers
 from .storage import copied
 
+if TYPE_CHECKING:
+    from scipy import sparse
+
 _MOST_PADDING = 4
 """Times the records: sparse rows take three times the memory and the time of dense ones."""
 
 
 def gather_records(
-    features: FloatArray | scipy.sparse.csr_array[Any] | RowBlocks | ClusterRows,
+    features: FloatArray | sparse.csr_array[Any] | RowBlocks | ClusterRows,
     labels: FloatArray,
     row_bound: float,
     party_of: IntArray | None,
@@ -50,6 +52,8 @@ def gather_records(
     Raises `InvalidParameter` for shapes that do not fit, entries that are not finite, labels
     outside the domain, and indices of no party.
     """
+    import scipy  # whose submodules are loaded at their first use
+
     if len(features.shape) != 2 or features.shape[0] == 0:
         raise InvalidParameter("features.shape", features.shape, "(n, d) with n >= 1")
     scratch = features.scratch if isinstance(features, RowBlocks) else None

@@ -53,6 +53,26 @@ def test_a_plan_loads_no_statistics_no_plots_and_no_reports() -> None:
     assert not modules & forbidden
 
 
+FIRST_ANSWERS = """
+import sys
+from fractions import Fraction
+from dpledger.accounting.pld import PrivacyProfile
+from dpledger.accounting.pld.pairs import GaussianShift, Order, Sampled
+shift = GaussianShift(Fraction(1))
+for pair in (shift, *(Sampled(shift, Fraction(1, 80), order) for order in Order)):
+    profile = PrivacyProfile.of_pairs({pair: 1000})
+    assert profile.epsilon(1e-5).lower_float <= profile.epsilon_upper(1e-5)
+print([name for name in sys.modules if name.startswith("scipy")])
+"""
+
+
+def test_first_answers_of_the_accountant_wait_for_no_scipy() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_ANSWERS], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["[]"]
+
+
 def test_every_name_that_a_package_lists_is_loaded_on_demand() -> None:
     import dpledger.audits
     import dpledger.data

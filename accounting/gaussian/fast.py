@@ -1,21 +1,23 @@
 """The privacy curve of Gaussian steps on whole arrays, in double precision, erring outward only.
 
 The fast grade of `gaussian`: `_upper` never lies below the exact value, `_lower` never above it.
+Of few points the exact curve is asked: ball arithmetic takes less time than SciPy takes to load.
 
 >>> print(epsilon_upper(mu_squared=1, delta=[1e-5, 1e-10]).round(6))
 [4.377178 6.547924]
 """
 
+from contextlib import suppress
 from fractions import Fraction
 from math import inf, nextafter, pi, sqrt
 
 import numpy as np
-import scipy  # whose submodules are loaded at their first use
 from numpy.typing import ArrayLike, NDArray
 
 from ...mechanisms.errors import InvalidParameter
-from ..numbers.enclosure import Enclosure, Real
+from ..numbers.enclosure import Enclosure, Real, TooWide
 from ..numbers.notions import exact_nonnegative
+from .exact import delta_from_epsilon, epsilon_from_delta
 
 # With R(x) = (1 - Phi(x)) / phi(x) (Mills' ratio), a = epsilon/mu - mu/2 and b = a + mu,
 #
@@ -41,6 +43,8 @@ _LAST_SCORE = 40.0
 _SMALL_MU = 0.01
 _LEAST_DELTA = 1e-300
 _NEWTON_STEPS = 100
+_FEW_POINTS = 8
+_EXACT = (int, float, Fraction, Enclosure)
 # ndtri(p) errs by at most this times (1 + |ndtri(p)|); tests/ measure a tenth of it
 _QUANTILE_ERROR = 2.0**-46
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(3)
@@ -49,6 +53,8 @@ _Array = NDArray[np.float64]
 
 
 def _mills(x: _Array) -> _Array:
+    import scipy.special
+
     return np.asarray(sqrt(pi / 2) * scipy.special.erfcx(x / sqrt(2)))
 
 
@@ -120,6 +126,10 @@ def delta_upper(*, mu_squared: Real | ArrayLike, epsilon: ArrayLike) -> _Array:
     Raises `InvalidParameter` outside these ranges. Source: as `delta_from_epsilon`.
     """
     given = _array("epsilon", epsilon, least=0.0, most=inf)
+    if isinstance(mu_squared, _EXACT) and given.size <= _FEW_POINTS:
+        with suppress(TooWide):
+            exact = (delta_from_epsilon(mu_squared=mu_squared, epsilon=x) for x in given.flat)
+            return np.array([found.upper_float for found in exact]).reshape(given.shape)
     mu, given = np.broadcast_arrays(_mu_above(mu_squared), given)
     proper = (mu > 0) & (mu < inf) & (given < inf)
     upper = _curve_upper(np.where(proper, mu, 1.0), np.where(proper, given, 0.0))[0]
@@ -139,6 +149,10 @@ def epsilon_upper(*, mu_squared: Real | ArrayLike, delta: ArrayLike) -> _Array:
     Raises `InvalidParameter` outside these ranges. Source: as `epsilon_from_delta`.
     """
     target = _array("delta", delta, least=_LEAST_DELTA, most=nextafter(1.0, 0.0))
+    if isinstance(mu_squared, _EXACT) and target.size <= _FEW_POINTS:
+        with suppress(TooWide):
+            exact = (epsilon_from_delta(mu_squared=mu_squared, delta=x) for x in target.flat)
+            return np.array([found.upper_float for found in exact]).reshape(target.shape)
     mu, target = np.broadcast_arrays(_mu_above(mu_squared), target)
     proper = (mu > 0) & (mu < inf)
     mu_proper = np.where(proper, mu, 1.0)
@@ -208,6 +222,8 @@ def _score_above(
     mu_squared: Real | ArrayLike, level: ArrayLike, *, name: str
 ) -> tuple[_Array, _Array, _Array]:
     """level, mu, and Phi^-1(level) + mu rounded up; the last is arbitrary at level 0 and 1."""
+    import scipy.special
+
     mu, given = np.broadcast_arrays(_mu_above(mu_squared), _array(name, level, least=0.0, most=1.0))
     quantile = scipy.special.ndtri(np.where((given > 0) & (given < 1), given, 0.5))
     above = quantile + _QUANTILE_ERROR * (1 + np.abs(quantile))

@@ -8,10 +8,9 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
-from math import exp, inf, log, log1p, pi, sqrt
+from math import erfc, exp, inf, log, log1p, pi, sqrt
 
 import numpy as np
-import scipy  # whose submodules are loaded at their first use
 
 from .moments import log_moments
 from .nodes import EPS, Floats, Nodes, log_mixture, nodes, nodes_needed, signed_exponent
@@ -213,7 +212,9 @@ def parts_of_loss(pair: Sampled, order: float) -> PartsOfLoss:
         mu = sqrt(base.mu_squared)
         s = np.linspace(0.0, min(pair.cut, (2 + order) * mu + 2), _CELLS + 1)
         u = s + mu / 2
-        tails, density = scipy.special.erfc(u / sqrt(2)) / 2, np.exp(-u * u / 2) / sqrt(2 * pi)
+        # not by SciPy, which takes longer to load than all else here
+        tails = np.array([erfc(x) for x in (u / sqrt(2)).tolist()]) / 2
+        density = np.exp(-u * u / 2) / sqrt(2 * pi)
     else:
         mu, s = 1.0, np.linspace(0.0, float(base.epsilon), _CELLS + 1)
         tails = np.exp(-(s + s[-1]) / 2) / 2

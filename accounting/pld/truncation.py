@@ -26,9 +26,9 @@ one. Both hold for the composition of whatever is cut wherever, with whatever no
 from dataclasses import replace
 from fractions import Fraction
 from math import inf, log, nextafter, sqrt
+from statistics import NormalDist
 from typing import NamedTuple
 
-import scipy  # whose submodules are loaded at their first use
 from flint import arb
 
 from ..numbers.enclosure import Enclosure, ball_of, intersection, precision
@@ -129,12 +129,17 @@ def _cut(counts: Counts, share: float) -> dict[DominatingPair, int]:
                 each, q = share / (len(counts) * n), float(pair.rate)
                 half = sqrt(base.mu_squared) / 2
                 # q P(N > s - μ/2) + (1-q) P(N > s + μ/2), twice the latter if symmetrised
-                met = half - float(scipy.special.ndtri(min(each / (2 * q), 0.5)))
-                missed = -half - float(scipy.special.ndtri(each / 4))
+                met = half - _quantile(min(each / (2 * q), 0.5))
+                missed = -half - _quantile(each / 4)
                 found[replace(pair, cut=max(met, missed, 1.0))] = n
             case _:
                 found[pair] = n
     return found
+
+
+def _quantile(probability: float) -> float:
+    """Return about where a standard normal variable lies below with a probability in [0, 1)."""
+    return NormalDist().inv_cdf(max(probability, 5e-324))
 
 
 def _mass_cut(pair: DominatingPair) -> arb:

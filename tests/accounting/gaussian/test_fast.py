@@ -88,7 +88,8 @@ def test_delta_below_the_float_range_is_still_an_upper_bound() -> None:
     # with mu = 1 delta falls from 1e-301 to 0 here, through the subnormal numbers
     for epsilon in [*np.linspace(37.5, 39.5, 400), 100.0, 1e6]:
         truth = delta_from_epsilon(mu_squared=1, epsilon=float(epsilon))
-        fast = float(delta_upper(mu_squared=1, epsilon=epsilon))
+        # an array of squares: of one number the exact curve would be asked
+        fast = float(delta_upper(mu_squared=np.ones(1), epsilon=epsilon)[0])
         assert truth <= fast <= truth.upper_float * (1 + LOOSENESS) + 1e-321
     assert delta_upper(mu_squared=1, epsilon=1e300) < 1e-300
 
@@ -99,12 +100,23 @@ def test_delta_at_the_returned_epsilon_is_proved() -> None:
     assert np.all(delta_upper(mu_squared=mu_squared, epsilon=epsilon) <= delta)
 
 
+def test_few_points_are_those_of_the_exact_curve_in_their_shape() -> None:
+    given = np.array([[1e-5, 1e-300], [0.5, 0.3]])
+    for mu_squared in (1, Fraction(1, 7), 1e-30, Enclosure.of(1e12), 0, math.inf):
+        found = epsilon_upper(mu_squared=mu_squared, delta=given)
+        truth = [epsilon_from_delta(mu_squared=mu_squared, delta=x) for x in given.flat]
+        assert found.tolist() == np.reshape([e.upper_float for e in truth], (2, 2)).tolist()
+        found = delta_upper(mu_squared=mu_squared, epsilon=given)
+        truth = [delta_from_epsilon(mu_squared=mu_squared, epsilon=x) for x in given.flat]
+        assert found.tolist() == np.reshape([d.upper_float for d in truth], (2, 2)).tolist()
+
+
 def test_the_branches_meet_without_a_gap() -> None:
     # either side of mu = 1/100 and of a = epsilon/mu - mu/2 = 0
     for mu in (0.0099999, 0.01, 0.0100001, 0.5):
         for epsilon in (mu * mu / 2 * (1 - 1e-9), mu * mu / 2, mu * mu / 2 * (1 + 1e-9)):
             truth = delta_from_epsilon(mu_squared=mu * mu, epsilon=epsilon)
-            fast = float(delta_upper(mu_squared=mu * mu, epsilon=epsilon))
+            fast = float(delta_upper(mu_squared=np.array([mu * mu]), epsilon=epsilon)[0])
             assert truth <= fast <= truth.upper_float * (1 + 1e-11)
 
 

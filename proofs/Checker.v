@@ -437,10 +437,16 @@ Definition notion_eqb (m n : notion) : bool :=
   | _, _ => false
   end.
 
+(** About the same neighbours. *)
+Definition same_unit (c d : claim) : bool :=
+  relation_eqb (claim_relation c) (claim_relation d) && Pos.eqb (claim_group c) (claim_group d).
+
 Definition claim_eqb (c d : claim) : bool :=
-  relation_eqb (claim_relation c) (claim_relation d)
-  && Pos.eqb (claim_group c) (claim_group d)
-  && notion_eqb (claim_notion c) (claim_notion d).
+  same_unit c d && notion_eqb (claim_notion c) (claim_notion d).
+
+(** The same claim at another cost. *)
+Definition costing (c : Q) (s : claim) : claim :=
+  Claim (claim_relation s) (claim_group s) (at_cost c (claim_notion s)).
 
 (** ** The loss of a step, composed *)
 
@@ -734,14 +740,14 @@ Definition response_suffices (eps : Q) (m : mechanism) : bool :=
   | _ => false
   end.
 
-(** Costs of parts add up; all of them in the first one's notion. *)
-Fixpoint composed (counts : list positive) (premises : list judgement) (kind : notion) :
+(** Costs of parts add up; all of them in the first one's notion, towards as many records. *)
+Fixpoint composed (counts : list positive) (premises : list judgement) (first : claim) :
   option (exposure * Q) :=
   match counts, premises with
   | [], [] => Some ([], 0)
   | n :: counts', Part e s :: premises' =>
-      if same_kind (claim_notion s) kind then
-        match composed counts' premises' kind with
+      if same_unit s first && same_kind (claim_notion s) (claim_notion first) then
+        match composed counts' premises' first with
         | Some (rest, total) =>
             Some (repeated_exposure n e ++ rest,
                   plus (times n (cost_of_notion (claim_notion s))) total)
@@ -755,9 +761,8 @@ Definition composition (counts : list positive) (premises : list judgement) : op
   match premises with
   | [] => None
   | first :: _ =>
-      let kind := claim_notion (statement_of first) in
-      match composed counts premises kind with
-      | Some (e, total) => Some (Part (canonical e) (Claim r 1 (at_cost total kind)))
+      match composed counts premises (statement_of first) with
+      | Some (e, total) => Some (Part (canonical e) (costing total (statement_of first)))
       | None => None
       end
   end.
@@ -766,18 +771,17 @@ Definition repeated (m : positive) (premises : list judgement) : option judgemen
   match PositiveMap.find m table, premises with
   | Some (Repeated inner n), [Part [(i, k)] s] =>
       guard (Pos.eqb i inner && Pos.eqb k 1 && same_kind (claim_notion s) (claim_notion s))
-        (Part [(m, 1%positive)]
-           (Claim r 1 (at_cost (times n (cost_of_notion (claim_notion s))) (claim_notion s))))
+        (Part [(m, 1%positive)] (costing (times n (cost_of_notion (claim_notion s))) s))
   | _, _ => None
   end.
 
-(** The dearest of premises in one notion, with all that they are about. *)
-Fixpoint dearest (premises : list judgement) (kind : notion) : option (list exposure * Q) :=
+(** The dearest of premises in the first one's notion, with all that they are about. *)
+Fixpoint dearest (premises : list judgement) (first : claim) : option (list exposure * Q) :=
   match premises with
   | [] => Some ([], 0)
   | Part e s :: premises' =>
-      if comparable (claim_notion s) kind then
-        match dearest premises' kind with
+      if same_unit s first && comparable (claim_notion s) (claim_notion first) then
+        match dearest premises' first with
         | Some (covered, most) =>
             Some (e :: covered, maximum (cost_of_notion (claim_notion s)) most)
         | None => None
@@ -791,20 +795,18 @@ Definition all_events (premises : list judgement) : option judgement :=
   match premises with
   | [] => None
   | first :: _ =>
-      let kind := claim_notion (statement_of first) in
-      match dearest premises kind with
+      match dearest premises (statement_of first) with
       | Some (covered, most) =>
-          guard (all_pay_in kind
+          guard (all_pay_in (claim_notion (statement_of first))
                  && forallb (fun v => existsb (exposure_eqb v) covered) seen
                  && forallb (fun e => existsb (exposure_eqb e) seen) covered)
-            (Whole (Claim r 1 (at_cost most kind)))
+            (Whole (costing most (statement_of first)))
       | None => None
       end
   end.
 
 Definition weaken (cost : Q) (s : claim) : option claim :=
-  guard (Qle_bool (cost_of_notion (claim_notion s)) cost)
-    (Claim (claim_relation s) (claim_group s) (at_cost cost (claim_notion s))).
+  guard (Qle_bool (cost_of_notion (claim_notion s)) cost) (costing cost s).
 
 (** k records: k^2 times the cost, k times in pure DP. *)
 Definition enlarged (k : positive) (group : positive) (r' : relation) (s : claim) : option claim :=
@@ -886,6 +888,7 @@ Definition of_parts (rule : rule) (premises : list judgement) : option judgement
   | EventsRule, _ => all_events premises
   | Weaken cost, [Part e s] => option_map (Part e) (weaken cost s)
   | Restate, [Part e s] => Some (Part e s)
+  | (Group _ | ReplaceOneRule), [Part e s] => option_map (Part e) (concluded rule s)
   | ZcdpRdp _, [Part e (Claim _ _ (Zcdp _) as s)] => option_map (Part e) (concluded rule s)
   | PrivacyLoss parts step doublings dense digits cut delta eps, [] =>
       privacy_loss parts step doublings dense digits cut delta eps

@@ -1322,47 +1322,73 @@ Proof.
   pose proof (exp_le eps eps' H); nra.
 Qed.
 
+(** How many steps of the mechanisms' relation a claim is about, which is about theirs or about
+    records that are replaced. *)
+Definition unit_steps (s : claim) : positive :=
+  if relation_eqb (claim_relation s) r0 then claim_group s else (2 * claim_group s)%positive.
+
+Definition known_unit (s : claim) : Prop :=
+  claim_relation s = r0 \/ claim_relation s = ReplaceOne.
+
+(** What an exposure costs in a notion, [k] steps away, at most. *)
+Definition within (kind : notion) (k : positive) (e : exposure) (a : R) : Prop :=
+  let far := IZR (Zpos k) in
+  match kind with
+  | Gdp _ => far * far * weight cost e <= a
+  | Zcdp _ => far * far * weight rho e <= a
+  | PureDp _ => far * weight cost e <= a
+  | Rdp order _ => 1 < Q2R order /\ Q2R order * (far * far * weight rho e) <= a
+  | ApproxDp _ _ => False
+  end.
+
 (** A part costs its weight; a claim about the whole holds. *)
 Definition valid (j : judgement) : Prop :=
   match j with
-  | Part e (Claim r' g (Gdp a)) => r' = r0 /\ g = 1%positive /\ weight cost e <= Q2R a
-  | Part e (Claim r' g (Zcdp a)) => r' = r0 /\ g = 1%positive /\ weight rho e <= Q2R a
-  | Part e (Claim r' g (PureDp a)) => r' = r0 /\ g = 1%positive /\ weight cost e <= Q2R a
-  | Part e (Claim r' g (ApproxDp delta eps)) =>
-      r' = r0 /\ g = 1%positive /\ indistinct e (Q2R eps) (Q2R delta)
-  | Part e (Claim r' g (Rdp order a)) =>
-      r' = r0 /\ g = 1%positive /\ 1 < Q2R order /\ Q2R order * weight rho e <= Q2R a
+  | Part e s =>
+      match claim_notion s with
+      | ApproxDp delta eps =>
+          claim_relation s = r0 /\ claim_group s = 1%positive /\ indistinct e (Q2R eps) (Q2R delta)
+      | n => known_unit s /\ within n (unit_steps s) e (Q2R (cost_of_notion n))
+      end
   | Whole s => said null (all_transcripts r) (run_law r) s
   | Kept _ _ => True
   end.
 
-(** What an exposure costs in a notion, at most. *)
-Definition within (kind : notion) (e : exposure) (a : R) : Prop :=
-  match kind with
-  | Gdp _ | PureDp _ => weight cost e <= a
-  | Zcdp _ => weight rho e <= a
-  | Rdp order _ => 1 < Q2R order /\ Q2R order * weight rho e <= a
-  | ApproxDp _ _ => False
-  end.
-
 (** Notions in which costs add up, from nothing. *)
-Definition adds_up (kind : notion) : Prop := within kind [] 0.
+Definition adds_up (kind : notion) : Prop := within kind 1 [] 0.
 
-Lemma within_up kind e a b : a <= b -> within kind e a -> within kind e b.
+Lemma adds_up_within kind k : adds_up kind -> within kind k [] 0.
+Proof. unfold adds_up; destruct kind; unfold within, weight; cbn [total]; intuition lra. Qed.
+
+Lemma within_up kind k e a b : a <= b -> within kind k e a -> within kind k e b.
 Proof. intros H; destruct kind; simpl; intros; try contradiction; lra. Qed.
 
 Lemma valid_within e s kind :
   valid (Part e s) -> same_kind (claim_notion s) kind = true ->
-  within kind e (Q2R (cost_of_notion (claim_notion s))) /\ adds_up kind.
+  known_unit s /\ within kind (unit_steps s) e (Q2R (cost_of_notion (claim_notion s))) /\ adds_up kind.
 Proof.
   unfold adds_up; destruct s as [r' g [a|a|a|o a|o a]], kind as [b|b|b|o' b|o' b]; simpl;
-    try discriminate; unfold weight; cbn [total]; intros V K; try (apply Q2R_equal in K; rewrite <- K);
-    lra.
+    try discriminate; intros V K; try (apply Q2R_equal in K; rewrite <- K); unfold weight;
+    cbn [total]; intuition lra.
 Qed.
 
-Lemma within_valid e kind a :
-  within kind e (Q2R a) -> valid (Part e (Claim r0 1 (at_cost a kind))).
-Proof. destruct kind; simpl; tauto. Qed.
+Lemma within_valid e s a :
+  known_unit s -> within (claim_notion s) (unit_steps s) e (Q2R a) -> valid (Part e (costing a s)).
+Proof. destruct s as [r' g []]; intros K W; try contradiction; split; assumption. Qed.
+
+Lemma same_unit_eq s t :
+  same_unit s t = true -> unit_steps s = unit_steps t /\ (known_unit s -> known_unit t).
+Proof.
+  unfold same_unit, unit_steps, known_unit; rewrite andb_true_iff, Pos.eqb_eq.
+  intros [R ->]; apply relation_eqb_eq in R as ->; auto.
+Qed.
+
+(** One step of the mechanisms' own relation. *)
+Lemma unit_of_one n : unit_steps (Claim r0 1 n) = 1%positive /\ known_unit (Claim r0 1 n).
+Proof.
+  unfold unit_steps, known_unit; cbn [claim_relation claim_group].
+  destruct r0; split; try reflexivity; left; reflexivity.
+Qed.
 
 Lemma weight_one price m :
   steps_of c m = [m] -> weight price [(m, 1%positive)] = price m.
@@ -1372,13 +1398,15 @@ Lemma leaf_valid ratio m conclude kind j :
   (forall a, conclude a = at_cost (cost_of_notion (conclude a)) kind) ->
   (forall step a, mechanism_at c m = Some step -> ratio step = Some a ->
      steps_of c m = [m] /\
-     within kind [(m, 1%positive)] (Q2R (cost_of_notion (conclude a)))) ->
+     within kind 1 [(m, 1%positive)] (Q2R (cost_of_notion (conclude a)))) ->
   leaf table r0 ratio m conclude = Some j -> valid j.
 Proof.
   unfold leaf; intros Kind W; fold (mechanism_at c m).
   destruct (mechanism_at c m) as [step|] eqn:F; [|discriminate].
   destruct (ratio step) as [a|] eqn:Ra; [|discriminate]; intros H; injection H as <-.
-  rewrite Kind; apply within_valid, (W step a eq_refl Ra).
+  destruct (unit_of_one kind) as [One Known].
+  rewrite Kind; apply (within_valid _ (Claim r0 1 kind)); [exact Known|].
+  rewrite One; apply (W step a eq_refl Ra).
 Qed.
 
 Lemma alone i step :
@@ -1438,8 +1466,8 @@ Proof.
 Qed.
 
 Lemma zcdp_of_half kind e a : kind = Zcdp 0 -> weight rho e <= Q2R a / 2 ->
-  within kind e (Q2R (cost_of_notion (Zcdp (a / 2)))).
-Proof. intros -> H; cbn [within cost_of_notion]; rewrite Q2R_half; exact H. Qed.
+  within kind 1 e (Q2R (cost_of_notion (Zcdp (a / 2)))).
+Proof. intros -> H; cbn [within cost_of_notion]; rewrite Q2R_half; lra. Qed.
 
 Lemma pure_leaf_valid m enough eps j :
   (forall step, enough step = true -> mechanism_at c m = Some step ->
@@ -1449,7 +1477,9 @@ Proof.
   unfold pure_leaf; fold (mechanism_at c m); intros Enough.
   destruct (mechanism_at c m) as [step|] eqn:F; [|discriminate].
   intros H; apply guard_some in H as [G <-]; destruct (Enough step G eq_refl) as [One Le].
-  split; [reflexivity|split; [reflexivity|]]; rewrite (weight_one _ _ One); exact Le.
+  destruct (unit_of_one (PureDp eps)) as [Unit Known].
+  split; [exact Known|]; rewrite Unit; cbn [within claim_notion cost_of_notion].
+  rewrite (weight_one _ _ One); lra.
 Qed.
 
 Lemma laplace_cost m eps step :
@@ -1492,41 +1522,43 @@ Proof.
   - rewrite <- (ln_exp (Q2R eps)); apply ln_le; assumption.
 Qed.
 
-Lemma composed_within counts premises kind e total' :
-  (forall j, In j premises -> valid j) ->
-  adds_up kind -> composed counts premises kind = Some (e, total') -> within kind e (Q2R total').
+Lemma composed_within counts premises first e total' :
+  (forall j, In j premises -> valid j) -> adds_up (claim_notion first) ->
+  composed counts premises first = Some (e, total') ->
+  within (claim_notion first) (unit_steps first) e (Q2R total').
 Proof.
   revert premises e total'; induction counts as [|n counts IH];
     intros [|[e1 s1|s1|b1 s1] premises] e total' V K H; simpl in H; try discriminate.
-  - injection H as <- <-; rewrite Q2R_number; exact K.
-  - destruct (same_kind (claim_notion s1) kind) eqn:E; [|discriminate].
-    destruct (composed counts premises kind) as [[rest most]|] eqn:C; [|discriminate].
+  - injection H as <- <-; rewrite Q2R_number; apply adds_up_within, K.
+  - destruct (_ && _)%bool eqn:E; [|discriminate]; apply andb_true_iff in E as [U E].
+    destruct (composed counts premises first) as [[rest most]|] eqn:C; [|discriminate].
     injection H as <- <-.
     specialize (IH premises rest most (fun j I => V j (or_intror I)) K C).
-    destruct (valid_within e1 s1 kind (V _ (or_introl eq_refl)) E) as [W _].
-    pose proof (Pos_real n).
-    rewrite Q2R_plus', Q2R_times.
-    destruct kind; unfold within in *; try contradiction;
-      rewrite weight_app, weight_repeated; nra.
+    destruct (valid_within e1 s1 _ (V _ (or_introl eq_refl)) E) as (_ & W & _).
+    rewrite (proj1 (same_unit_eq _ _ U)) in W; pose proof (Pos_real n) as Pn.
+    rewrite Q2R_plus', Q2R_times; apply Rlt_le in Pn.
+    destruct (claim_notion first); unfold within in *; cbv zeta in *; try contradiction;
+      rewrite weight_app, weight_repeated;
+      [| | |split; [apply IH|apply proj2 in W, IH]];
+      apply (Rmult_le_compat_l _ _ _ Pn) in W; lra.
 Qed.
 
 Lemma composition_valid counts premises j :
-  (forall j, In j premises -> valid j) -> composition r0 counts premises = Some j -> valid j.
+  (forall j, In j premises -> valid j) -> composition counts premises = Some j -> valid j.
 Proof.
   intros V; unfold composition; destruct premises as [|first premises]; [discriminate|].
-  destruct (composed counts (first :: premises) (claim_notion (statement_of first)))
-    as [[e most]|] eqn:C; [|discriminate]; intros H; injection H as <-.
-  apply within_valid.
-  assert (K : adds_up (claim_notion (statement_of first))).
+  destruct (composed counts (first :: premises) (statement_of first)) as [[e most]|] eqn:C;
+    [|discriminate]; intros H; injection H as <-.
+  assert (K : known_unit (statement_of first) /\ adds_up (claim_notion (statement_of first))).
   { destruct counts; [discriminate|]; destruct first as [e1 s1| |]; try discriminate; simpl in C.
-    destruct (same_kind (claim_notion s1) (claim_notion s1)) eqn:S; [|discriminate].
-    apply (valid_within e1 s1 _ (V _ (or_introl eq_refl)) S). }
-  apply (composed_within counts (first :: premises)) in C; auto.
+    destruct (_ && _)%bool eqn:S; [|discriminate]; apply andb_true_iff in S as [_ S].
+    destruct (valid_within e1 s1 _ (V _ (or_introl eq_refl)) S) as (Known & _ & Add); auto. }
+  apply within_valid; [apply K|]; apply (composed_within counts (first :: premises)) in C; [|exact V|apply K].
   destruct (claim_notion (statement_of first)); unfold within in *; rewrite ?weight_canonical; exact C.
 Qed.
 
 Lemma repeated_valid m premises j :
-  (forall j, In j premises -> valid j) -> repeated table r0 m premises = Some j -> valid j.
+  (forall j, In j premises -> valid j) -> repeated table m premises = Some j -> valid j.
 Proof.
   intros V; unfold repeated; fold (mechanism_at c m).
   destruct (mechanism_at c m) as [[| | | | | |inner n]|] eqn:F; try discriminate.
@@ -1539,68 +1571,136 @@ Proof.
   { intros price; unfold weight, step_weight, steps_of; cbn [total fst snd]; rewrite F.
     destruct (mechanism_at c inner) as [[]|];
       try discriminate; cbn [total]; rewrite total_repeat, INR_positive; ring. }
-  apply within_valid; rewrite Q2R_times; destruct (valid_within _ _ _ V S) as [H _].
-  pose proof (Pos_real n) as Pn; destruct (claim_notion s); simpl in *; try contradiction;
-    rewrite W; try (apply Rmult_le_compat_l; lra).
-  destruct H as [Ho H]; split; [exact Ho|].
-  apply (Rmult_le_compat_l (IZR (Zpos n))) in H; lra.
+  destruct (valid_within _ _ _ V S) as (Known & H & _).
+  apply within_valid; [exact Known|]; rewrite Q2R_times.
+  pose proof (Pos_real n) as Pn; apply Rlt_le in Pn.
+  destruct (claim_notion s); unfold within in *; cbv zeta in *; try contradiction; rewrite W;
+    [| | |split; [apply H|apply proj2 in H]]; apply (Rmult_le_compat_l _ _ _ Pn) in H; lra.
 Qed.
 
-Lemma dearest_within premises kind covered most :
-  (forall j, In j premises -> valid j) ->
-  adds_up kind -> dearest premises kind = Some (covered, most) ->
-  forall e, In e covered -> within kind e (Q2R most).
+(** ** Groups of what a part is about *)
+
+Lemma enlarged_valid e k group (r' : relation) s s' :
+  (forall n, known_unit s -> known_unit (Claim r' group n) /\
+     unit_steps (Claim r' group n) = (k * unit_steps s)%positive) ->
+  valid (Part e s) -> enlarged k group r' s = Some s' -> valid (Part e s').
+Proof.
+  intros U V; unfold enlarged; destruct (Pos.eqb (claim_group s) 1); [|discriminate].
+  pose proof (Pos_real k) as Pk; apply Rlt_le in Pk.
+  destruct s as [r1 g [a|a|a|o a|o a]]; cbn [claim_notion]; try discriminate;
+    intros H; injection H as <-; destruct V as [Known W];
+    [specialize (U (Gdp (integer k * integer k * a)) Known)
+    |specialize (U (Zcdp (integer k * integer k * a)) Known)
+    |specialize (U (PureDp (integer k * a)) Known)]; destruct U as [Known' U];
+    (split; [exact Known'|]); cbn [claim_notion cost_of_notion within] in *;
+    rewrite U, Pos2Z.inj_mul, mult_IZR, ?square_times, ?Q2R_mult, ?Q2R_integer_positive.
+  1,2: apply (Rmult_le_compat_l _ _ _ (Rmult_le_pos _ _ Pk Pk)) in W; lra.
+  apply (Rmult_le_compat_l _ _ _ Pk) in W; lra.
+Qed.
+
+Lemma grouped_valid rule e s s' :
+  match rule with Group _ | ReplaceOneRule => True | _ => False end ->
+  valid (Part e s) -> concluded rule s = Some s' -> valid (Part e s').
+Proof.
+  intros Rule V H.
+  assert (One : claim_group s = 1%positive).
+  { destruct rule; try contradiction; cbn [concluded] in H;
+      [|destruct (claim_relation s); try discriminate]; unfold enlarged in H;
+      destruct (Pos.eqb_spec (claim_group s) 1) as [E|]; try discriminate; exact E. }
+  destruct rule as [m|m|m|m|m|m eps|m eps|m eps|counts|m| |a| |a|size| |order|delta|delta eps|delta eps
+                   |parts step doublings dense digits cut delta eps|parts delta eps];
+    try contradiction; cbn [concluded] in H.
+  - apply enlarged_valid with (2 := V) (3 := H); intros n; unfold known_unit, unit_steps.
+    cbn [claim_relation claim_group]; rewrite One; intros Known; split; [exact Known|].
+    destruct (relation_eqb _ _); lia.
+  - assert (Other : claim_relation s <> ReplaceOne) by (intros E; rewrite E in H; discriminate).
+    assert (H' : enlarged 2 1 ReplaceOne s = Some s') by (destruct (claim_relation s); [congruence| |]; exact H).
+    apply enlarged_valid with (2 := V) (3 := H'); intros n; unfold known_unit, unit_steps.
+    cbn [claim_relation claim_group]; rewrite One; intros [E|E]; [|congruence].
+    split; [right; reflexivity|]; rewrite E in *; destruct r0; try congruence; reflexivity.
+Qed.
+
+Lemma dearest_within premises first covered most :
+  (forall j, In j premises -> valid j) -> adds_up (claim_notion first) ->
+  dearest premises first = Some (covered, most) ->
+  forall e, In e covered -> within (claim_notion first) (unit_steps first) e (Q2R most).
 Proof.
   revert covered most; induction premises as [|[e1 s1|s1|b1 s1] premises IH];
     intros covered most V K H; simpl in H; try discriminate.
   - injection H as <- <-; intros e [].
-  - destruct (comparable (claim_notion s1) kind) eqn:E; [|discriminate].
-    assert (E' : same_kind (claim_notion s1) kind = true)
-      by (destruct kind; try destruct K; destruct (claim_notion s1); exact E).
-    destruct (dearest premises kind) as [[covered' most']|] eqn:C; [|discriminate].
+  - destruct (_ && _)%bool eqn:E; [|discriminate]; apply andb_true_iff in E as [U E].
+    assert (E' : same_kind (claim_notion s1) (claim_notion first) = true)
+      by (destruct (claim_notion first); try destruct K; destruct (claim_notion s1); exact E).
+    destruct (dearest premises first) as [[covered' most']|] eqn:C; [|discriminate].
     injection H as <- <-.
     pose proof (maximum_ge (cost_of_notion (claim_notion s1)) most') as [M1 M2].
     intros e [<-|Ie].
-    + apply within_up with (1 := M1), valid_within; [apply V; left; reflexivity|exact E'].
+    + destruct (valid_within e1 s1 _ (V _ (or_introl eq_refl)) E') as (_ & W & _).
+      rewrite (proj1 (same_unit_eq _ _ U)) in W; apply within_up with (1 := M1), W.
     + apply within_up with (1 := M2).
       apply (IH covered' most' (fun j I => V j (or_intror I)) K eq_refl e Ie).
 Qed.
 
-Lemma whole_gdp a :
-  forallb (pays_in (Gdp 0)) (mechanisms c) = true ->
-  (forall v, In v (views (events c)) -> weight cost v <= Q2R a) ->
-  valid (Whole (Claim r0 1 (Gdp a))).
+(** So many steps lead from one of the claim's neighbours to the other. *)
+Lemma steps_to_unit s x y :
+  known_unit s -> group_neighbours null (claim_relation s) (claim_group s) x y ->
+  steps (one_part adj) (Pos.to_nat (unit_steps s)) x y.
 Proof.
-  intros U H; split; [exact I|]; intros x y A; apply (run_gdp (Q2R a) U H), one_step, A.
+  unfold known_unit, unit_steps, group_neighbours; intros Known.
+  destruct (relation_eqb (claim_relation s) r0) eqn:E; [apply relation_eqb_eq in E as ->; auto|].
+  assert (Other : r0 <> ReplaceOne /\ claim_relation s = ReplaceOne).
+  { destruct Known as [Er|Er]; rewrite Er in *; [revert E; destruct r0; discriminate|].
+    split; [intros E'; rewrite E' in E; discriminate|reflexivity]. }
+  destruct Other as [Hr ->]; rewrite Pos2Nat.inj_mul; change (Pos.to_nat 2) with 2%nat.
+  generalize (Pos.to_nat (claim_group s)) as k; intros k; revert y.
+  induction k as [|k IH]; intros y S; [exact S|]; destruct S as (z & S & A).
+  apply (replaced_in_two null r0 z y Hr) in A as (w & (z' & <- & A1) & A2).
+  replace (2 * Datatypes.S k)%nat with (Datatypes.S (Datatypes.S (2 * k))) by lia.
+  exists w; split; [exists z; split; [apply IH, S|exact A1]|exact A2].
 Qed.
 
-Lemma whole_zcdp a :
-  forallb (pays_in (Zcdp 0)) (mechanisms c) = true ->
-  (forall v, In v (views (events c)) -> weight rho v <= Q2R a) ->
-  valid (Whole (Claim r0 1 (Zcdp a))).
+(** From what all views cost to the run, if every step pays in the notion. *)
+Lemma whole_valid s a :
+  known_unit s -> forallb (pays_in (claim_notion s)) (mechanisms c) = true -> views (events c) <> [] ->
+  (forall v, In v (views (events c)) -> within (claim_notion s) (unit_steps s) v (Q2R a)) ->
+  valid (Whole (costing a s)).
 Proof.
-  intros U H; split; [exact I|]; intros alpha Ha x y A.
-  apply (run_zcdp (Q2R a) U H alpha Ha), one_step, A.
-Qed.
-
-Lemma whole_rdp order a :
-  forallb (pays_in (Rdp order 0)) (mechanisms c) = true ->
-  (forall v, In v (views (events c)) -> 1 < Q2R order /\ Q2R order * weight rho v <= Q2R a) ->
-  1 < Q2R order -> valid (Whole (Claim r0 1 (Rdp order a))).
-Proof.
-  intros U H Ho; split; [exact Ho|]; intros x y A; simpl.
-  replace (Q2R a) with (Q2R a / Q2R order * Q2R order) by (field; lra).
-  apply (run_zcdp (Q2R a / Q2R order) U); [|exact Ho|apply one_step, A].
-  intros v Iv; destruct (H v Iv) as [_ Le]; apply Rmult_le_reg_l with (Q2R order); [lra|].
-  replace (Q2R order * (Q2R a / Q2R order)) with (Q2R a) by (field; lra); exact Le.
-Qed.
-
-Lemma whole_pure a :
-  forallb (pays_in (PureDp 0)) (mechanisms c) = true ->
-  (forall v, In v (views (events c)) -> weight cost v <= Q2R a) ->
-  valid (Whole (Claim r0 1 (PureDp a))).
-Proof.
-  intros U H; split; [exact I|]; intros x y A; apply (run_pure (Q2R a) U H), one_step, A.
+  intros Known Pays Some' W; pose proof (steps_to_unit s) as Near.
+  assert (Any : exists v, In v (views (events c)))
+    by (destruct (views (events c)) as [|v l]; [contradiction|exists v; left; reflexivity]).
+  set (k := unit_steps s) in *; pose proof (Pos_real k) as Pk.
+  assert (Far : INR (Pos.to_nat k) = IZR (Zpos k)) by apply INR_positive.
+  assert (Divided : forall far x y, 0 < far -> far * x <= y -> x <= y / far).
+  { intros far x y F H; apply Rmult_le_reg_l with (1 := F).
+    replace (far * (y / far)) with y by (field; lra); exact H. }
+  assert (Square : 0 < IZR (Zpos k) * IZR (Zpos k)) by nra.
+  destruct s as [r' g [b|b|b|o b|o b]]; unfold costing; cbn [claim_notion claim_relation claim_group at_cost] in *.
+  - split; [exact I|]; intros x y A; cbn [claim_notion cost_of_notion].
+    pose proof (gdp_group (one_part adj) (all_transcripts r) (run_law r)
+                  (sqrt (Q2R a / (IZR (Zpos k) * IZR (Zpos k)))) (Pos.to_nat k) run_laws (sqrt_pos _)) as G.
+    replace (sqrt (Q2R a)) with (INR (Pos.to_nat k) * sqrt (Q2R a / (IZR (Zpos k) * IZR (Zpos k)))).
+    + apply G; [apply run_gdp; [exact Pays|]|apply (Near x y Known A)].
+      intros v Iv; apply Divided; [exact Square|exact (W v Iv)].
+    + rewrite Far, sqrt_div_alt, sqrt_square by lra; field; lra.
+  - split; [exact I|]; intros alpha Ha x y A; cbn [claim_notion cost_of_notion].
+    replace (Q2R a) with (INR (Pos.to_nat k) ^ 2 * (Q2R a / (IZR (Zpos k) * IZR (Zpos k))))
+      by (rewrite Far; field; lra).
+    apply (group_privacy (one_part adj) (all_transcripts r) (run_law r) run_laws);
+      [apply run_zcdp; [exact Pays|]|exact Ha|apply (Near x y Known A)].
+    intros v Iv; apply Divided; [exact Square|exact (W v Iv)].
+  - split; [exact I|]; intros x y A; cbn [claim_notion cost_of_notion].
+    replace (Q2R a) with (INR (Pos.to_nat k) * (Q2R a / IZR (Zpos k))) by (rewrite Far; field; lra).
+    apply (pure_group (one_part adj)); [apply run_pure; [exact Pays|]|apply (Near x y Known A)].
+    intros v Iv; apply Divided; [exact Pk|exact (W v Iv)].
+  - destruct Any as [v Iv]; destruct (W v Iv) as [Ho _]; clear v Iv.
+    split; [exact Ho|]; intros x y A; cbn [claim_notion cost_of_notion].
+    replace (Q2R a)
+      with (INR (Pos.to_nat k) ^ 2 * (Q2R a / Q2R o / (IZR (Zpos k) * IZR (Zpos k))) * Q2R o)
+      by (rewrite Far; field; lra).
+    apply (group_privacy (one_part adj) (all_transcripts r) (run_law r) run_laws);
+      [apply run_zcdp; [exact Pays|]|exact Ho|apply (Near x y Known A)].
+    intros v Iv; apply Divided, Divided; [exact Square|lra|apply (W v Iv)].
+  - destruct Any as [v Iv]; destruct (W v Iv).
 Qed.
 
 (** Of steps whose losses are bounded in both orders. *)
@@ -1632,16 +1732,16 @@ Proof.
   apply (H v Iv j x y extra event (conj Axy Same) P).
 Qed.
 
-Lemma dearest_losses premises delta a covered most :
-  (forall j, In j premises -> valid j) ->
-  dearest premises (ApproxDp delta a) = Some (covered, most) ->
+Lemma dearest_losses premises first delta a covered most :
+  (forall j, In j premises -> valid j) -> claim_notion first = ApproxDp delta a ->
+  dearest premises first = Some (covered, most) ->
   forall e, In e covered -> indistinct e (Q2R most) (Q2R delta).
 Proof.
-  revert covered most; induction premises as [|[e1 s1|s1|b1 s1] premises IH];
-    intros covered most V H; simpl in H; try discriminate.
+  intros V N; revert covered most; induction premises as [|[e1 s1|s1|b1 s1] premises IH];
+    intros covered most H; simpl in H; try discriminate.
   - injection H as <- <-; intros e [].
-  - destruct (comparable (claim_notion s1) (ApproxDp delta a)) eqn:E; [|discriminate].
-    destruct (dearest premises (ApproxDp delta a)) as [[covered' most']|] eqn:C; [|discriminate].
+  - rewrite N in H; destruct (_ && _)%bool eqn:E; [|discriminate]; apply andb_true_iff in E as [_ E].
+    destruct (dearest premises first) as [[covered' most']|] eqn:C; [|discriminate].
     injection H as <- <-.
     pose proof (maximum_ge (cost_of_notion (claim_notion s1)) most') as [M1 M2].
     intros e [<-|Ie].
@@ -1650,42 +1750,46 @@ Proof.
       apply Q2R_equal in E; destruct V as (_ & _ & V).
       rewrite <- E; apply indistinct_weaken with (1 := M1), V.
     + apply indistinct_weaken with (1 := M2).
-      apply (IH covered' most' (fun j I => V j (or_intror I)) eq_refl e Ie).
+      apply (IH (fun j I => V j (or_intror I)) covered' most' eq_refl e Ie).
+Qed.
+
+Lemma views_some events : views events <> [].
+Proof.
+  unfold views; destruct (PositiveMap.elements (parties_of events)); [discriminate|].
+  cbn [map]; discriminate.
 Qed.
 
 Lemma all_events_valid premises j :
   (forall j, In j premises -> valid j) ->
-  all_events r0 (views (events c)) (fun kind => forallb (pays_in kind) (mechanisms c)) premises = Some j ->
+  all_events (views (events c)) (fun kind => forallb (pays_in kind) (mechanisms c)) premises = Some j ->
   valid j.
 Proof.
   intros V; unfold all_events; destruct premises as [|first premises]; [discriminate|].
-  destruct (dearest (first :: premises) (claim_notion (statement_of first)))
-    as [[covered most]|] eqn:C; [|discriminate]; intros H.
-  apply guard_some in H as [G <-]; rewrite !andb_true_iff in G; destruct G as [[U G] G'].
+  destruct (dearest (first :: premises) (statement_of first)) as [[covered most]|] eqn:C; [|discriminate].
+  intros H; apply guard_some in H as [G <-]; rewrite !andb_true_iff in G; destruct G as [[U G] G'].
   assert (Covered : forall v, In v (views (events c)) -> In v covered).
   { intros v Iv; rewrite forallb_forall in G; specialize (G v Iv).
     apply existsb_exists in G as (e & Ie & E); apply exposure_eqb_eq in E; subst e; exact Ie. }
   destruct first as [e1 s1|s1|b1 s1]; try discriminate; cbn [statement_of] in *.
-  destruct (claim_notion s1) as [k|k|k|order k|delta k] eqn:N;
-    [| | | |].
-  1-4: assert (S : same_kind (claim_notion s1) (claim_notion s1) = true)
-    by (simpl in C; rewrite N in *; simpl in *;
-        first [reflexivity|destruct (Qeq_bool order order); [reflexivity|discriminate]]).
-  1-4: destruct (valid_within e1 s1 _ (V _ (or_introl eq_refl)) S) as [_ K]; rewrite N in K.
-  1-4: pose proof (dearest_within _ _ _ _ V K C) as W.
-  - apply whole_gdp; [exact U|]; intros v Iv; apply (W v), Covered, Iv.
-  - apply whole_zcdp; [exact U|]; intros v Iv; apply (W v), Covered, Iv.
-  - apply whole_pure; [exact U|]; intros v Iv; apply (W v), Covered, Iv.
-  - apply whole_rdp; [exact U|intros v Iv; apply (W v), Covered, Iv|apply K].
-  - pose proof (dearest_losses _ _ _ _ _ V C) as W.
-    specialize (V _ (or_introl eq_refl)); destruct s1 as [r' g n]; cbn in N; subst n.
-    apply whole_approx_dp; intros v Iv; apply (W v), Covered, Iv.
+  pose proof (V _ (or_introl eq_refl)) as V1.
+  destruct (claim_notion s1) as [k|k|k|order k|delta k] eqn:N.
+  5:{ pose proof (dearest_losses _ _ _ _ _ _ V N C) as W.
+      simpl in V1; rewrite N in V1; destruct s1 as [r' g n]; cbn in N, V1; subst n.
+      destruct V1 as (-> & -> & _); apply whole_approx_dp; intros v Iv; apply (W v), Covered, Iv. }
+  all: assert (Same : same_kind (claim_notion s1) (claim_notion s1) = true)
+    by (simpl in C; rewrite N in *; simpl in C; destruct (same_unit s1 s1); try discriminate;
+        simpl in C |- *; first [reflexivity|destruct (Qeq_bool order order); [reflexivity|discriminate]]);
+    destruct (valid_within e1 s1 _ V1 Same) as (Known & _ & K);
+    apply whole_valid; [exact Known|rewrite N; exact U|apply views_some|];
+    intros v Iv; apply (dearest_within _ _ _ _ V K C), Covered, Iv.
 Qed.
 
 Lemma weaken_part a e s s' : valid (Part e s) -> weaken a s = Some s' -> valid (Part e s').
 Proof.
   unfold weaken; intros V H; apply guard_some in H as [Le <-]; apply Qle_bool_R in Le.
-  destruct s as [r' g [b|b|b|o b|o b]]; simpl in *; try contradiction; try (intuition lra).
+  destruct s as [r' g [b|b|b|o b|o b]]; unfold costing; cbn [claim_notion cost_of_notion at_cost] in *.
+  1-4: destruct V as [Known V]; split; [exact Known|].
+  1-4: apply within_up with (1 := Le), V.
   destruct V as (Er & Eg & V); split; [exact Er|split; [exact Eg|]].
   apply indistinct_weaken with (1 := Le), V.
 Qed.
@@ -2263,15 +2367,19 @@ Proof.
   - destruct premises as [|[e s|s|b s] [|]]; try discriminate; injection H as <-.
     apply V; left; reflexivity.
   - destruct premises; discriminate.
-  - destruct premises; discriminate.
-  - destruct premises; discriminate.
+  - destruct premises as [|[e s|s|b s] [|]]; try discriminate.
+    destruct (concluded _ s) as [s'|] eqn:E; [|discriminate]; injection H as <-.
+    apply grouped_valid with (3 := E); [exact I|apply V; left; reflexivity].
+  - destruct premises as [|[e s|s|b s] [|]]; try discriminate.
+    destruct (concluded _ s) as [s'|] eqn:E; [|discriminate]; injection H as <-.
+    apply grouped_valid with (3 := E); [exact I|apply V; left; reflexivity].
   - destruct premises as [|[e [r' g [a|a|a|o a|o a]]|s|b s] [|]]; try discriminate.
     cbn [concluded] in H; unfold guard in H.
     destruct (Qle_bool order 1) eqn:Ho; [discriminate|]; injection H as <-.
     apply Qle_bool_R_false in Ho; rewrite Q2R_number in Ho.
-    destruct (V _ (or_introl eq_refl)) as (Er & Eg & W).
-    split; [exact Er|split; [exact Eg|split; [exact Ho|]]].
-    rewrite Q2R_mult; apply Rmult_le_compat_l; lra.
+    destruct (V _ (or_introl eq_refl)) as [Known W].
+    split; [exact Known|split; [exact Ho|]]; cbn [claim_notion cost_of_notion within] in *.
+    rewrite Q2R_mult; apply Rmult_le_compat_l; [lra|exact W].
   - destruct premises; discriminate.
   - destruct premises; discriminate.
   - destruct premises; discriminate.

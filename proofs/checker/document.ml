@@ -779,12 +779,21 @@ let stopping =
   "the number of events and the time of stopping do not depend on what was released, or all of \
    the plan is in the list"
 
+(* Of groups over parties whose records pay different costs, in notions of which none need be the
+   largest. *)
+let one_party = "all records of a unit live with one party"
+
+let spread name premises (stated : Kernel.claim) =
+  match stated.claim_notion with
+  | Rdp _ | ApproxDp _ -> name = "events" && List.length premises > 1 && Z.gt stated.claim_group Z.one
+  | _ -> false
+
 let by_party = "every record belongs to one party, and who holds which record is public and fixed"
 
 type t = { certificate : Kernel.certificate; hash : string }
 
 (* Older documents may leave out what was not listed in their time. *)
-let later = Texts.of_list [ stopping; parallel; whole_numbers; untold; divided ]
+let later = Texts.of_list [ stopping; parallel; whole_numbers; one_party; untold; divided ]
 
 let same what stated expected =
   let stated = List.map text (list stated) in
@@ -829,7 +838,9 @@ let read source =
       | [ name; parameters; premises; conclusion ] ->
         let found, trust = rule (text name) parameters in
         let stated = claim conclusion in
+        let premises = List.map place (list premises) in
         trusted := Texts.union !trusted trust.statements;
+        if spread (text name) premises stated then trusted := Texts.add one_party !trusted;
         List.iter
           (fun m ->
              if Z.gt m (Z.of_int (Array.length steps)) then wrong "expected a listed mechanism";
@@ -839,7 +850,7 @@ let read source =
           trust.used;
         published := Texts.union !published (Texts.of_list (axiom (text name) stated));
         { node_rule = found;
-          node_premises = List.map place (list premises);
+          node_premises = premises;
           node_conclusion = stated }
       | _ -> assert false in
     let nodes = List.map node (list nodes) in

@@ -1,6 +1,7 @@
 """Laws of the extracted checker: one verdict with checker.py (bent documents: test_mutation.py)."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from math import log
 
@@ -10,8 +11,8 @@ from dpledger.accounting.check import pld_checker
 from dpledger.accounting.check.checker import check
 from dpledger.accounting.check.reading import CertificateWrong, Undecided
 from dpledger.accounting.check.statements import STOPPING, Run
-from dpledger.accounting.numbers.notions import Gdp, Rdp, Zcdp
-from dpledger.accounting.proof.certificate import certify
+from dpledger.accounting.numbers.notions import ApproxDp, Gdp, Rdp, Zcdp
+from dpledger.accounting.proof.certificate import Certificate, certify
 from dpledger.accounting.proof.coq_theorem import BeyondTheorem, coq_theorem
 from dpledger.accounting.proof.extracted import (
     ExtractedMissing,
@@ -19,6 +20,7 @@ from dpledger.accounting.proof.extracted import (
     extracted_checker,
     run_extracted,
 )
+from dpledger.accounting.proof.prover import Search
 from dpledger.mechanisms import (
     Adjacency,
     Audience,
@@ -44,6 +46,7 @@ from dpledger.mechanisms.sensitivity import (
     linearly_mapped,
     mean_of_bounded,
     mean_of_nonnegative,
+    sum_of_bounded,
 )
 
 needs_checker = pytest.mark.skipif(
@@ -200,6 +203,90 @@ def test_groups_pay_in_proportion_in_pure_dp(tmp_path):
     (found,) = run_extracted([path])
     assert found.line.endswith(" add-remove-one group 3 pure-dp 3/4"), found.line
     assert agrees(found, check(path.read_bytes()))
+
+
+def before_events(family):
+    """The certificate of two parties' runs, where each one's cost is enlarged before the largest
+    counts: records are replaced, three of them."""
+    moved = sum_of_bounded(1, Adjacency.ADD_REMOVE_ONE)
+    total = declared(1, "example", adjacency=Adjacency.ADD_REMOVE_ONE, norm=Norm.L1)
+    pure = isinstance(family, ApproxDp)
+    steps = [
+        LaplaceStep(total, scale) if pure else GaussianStep(moved, scale) for scale in (40.0, 70.0)
+    ]
+    events = [
+        Event(step, Context((party,), 1, "model", Audience.PUBLIC))
+        for party, step in zip("ab", steps, strict=True)
+    ]
+    search = Search(events, Fraction(1, 10**5), 1)
+
+    def enlarged(step):
+        by = (2, 3) if pure else (4, 9)
+        two = step.then("replace-one", step.at_cost(by[0] * step.cost))
+        two = replace(two, adjacency=Adjacency.REPLACE_ONE)
+        three = two.then("group", two.at_cost(by[1] * two.cost), size=3)
+        three = replace(three, group=3)
+        if not isinstance(family, Rdp):
+            return three
+        order = Fraction(family.order)
+        return three.then("zcdp-rdp", Rdp(order, order * three.cost), order=order)
+
+    one = Zcdp(0) if isinstance(family, Rdp) else family
+    views = [enlarged(search._composed(exposure, one)) for exposure in search._exposures]
+    whole = replace(search.run(views), adjacency=Adjacency.REPLACE_ONE)
+    match family:
+        case Gdp():
+            root = search._by_gdp(whole)
+        case Zcdp():
+            root = search._by_zcdp(whole)
+        case Rdp():
+            root = search._from_rdp(whole)
+        case _:
+            root = whole
+    return Certificate(tuple(events), root).to_json_bytes()
+
+
+@needs_checker
+@pytest.mark.parametrize("family", [Gdp(0), Zcdp(0), Rdp(8, 0), ApproxDp(0, 0)], ids=repr)
+def test_groups_before_events_are_proved_and_no_cheaper_ones(family, tmp_path):
+    document = before_events(family)
+    paths = [tmp_path / "run.json"]
+    paths[0].write_bytes(document)
+    verdict = check(document)
+    assert (verdict.group, verdict.adjacency) == (3, "replace-one")
+    for k, node in enumerate(json.loads(document)["nodes"]):
+        bent = json.loads(document)
+        if node["rule"] in ("group", "replace-one"):
+            stated = bent["nodes"][k]["conclusion"]
+            (name,) = {"mu_squared", "rho", "epsilon"} & set(stated)
+            stated[name] = str(Fraction(stated[name]) * Fraction(999, 1000))
+        elif node["rule"] == "events":
+            bent["nodes"][k]["conclusion"]["group"] = 2
+        else:
+            continue
+        paths.append(tmp_path / f"{k}.json")
+        paths[-1].write_text(json.dumps(bent))
+    assert len(paths) == 6
+    proved, *refused = run_extracted(paths)
+    assert agrees(proved, verdict), proved.line
+    for path, found in zip(paths[1:], refused, strict=True):
+        assert found.word == "undecided", found.line
+        assert verdict_of(path.read_bytes()) is None
+
+
+@needs_checker
+def test_parts_towards_groups_of_different_sizes_do_not_add_up(tmp_path):
+    bent = json.loads(before_events(Gdp(0)))
+    (whole,) = (node for node in bent["nodes"] if node["rule"] == "events")
+    _, second = whole["premises"]
+    bent["nodes"][second]["parameters"]["size"] = 2
+    bent["nodes"][second]["conclusion"]["group"] = 2
+    stated = bent["nodes"][second]["conclusion"]
+    stated["mu_squared"] = str(Fraction(stated["mu_squared"]) * Fraction(4, 9))
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(bent))
+    (found,) = run_extracted([path])
+    assert (found.word, verdict_of(path.read_bytes())) == ("undecided", None)
 
 
 @needs_checker

@@ -75,8 +75,8 @@ RULES = {
     ),
     "repetitions forgotten": (
         "Checker",
-        "at_cost (times n (cost_of_notion (claim_notion s)))",
-        "at_cost (cost_of_notion (claim_notion s))",
+        "(costing (times n (cost_of_notion (claim_notion s))) s)",
+        "(costing (cost_of_notion (claim_notion s)) s)",
     ),
     "cheapest party": ("Checker", "then b else a.", "then a else b."),
     "common events forgotten": (
@@ -86,6 +86,16 @@ RULES = {
     ),
     "equal events counted once": ("Checker", "(m, (n + n')%positive)", "(m, n)"),
     "groups cost k": ("Checker", "Zcdp (integer k * integer k * c)", "Zcdp (integer k * c)"),
+    "groups of any size added up": (
+        "Checker",
+        "if same_unit s first && same_kind (claim_notion s)",
+        "if same_kind (claim_notion s)",
+    ),
+    "groups of any size compared": (
+        "Checker",
+        "if same_unit s first && comparable (claim_notion s)",
+        "if comparable (claim_notion s)",
+    ),
     "replace-one for free": ("Checker", "enlarged 2 1 ReplaceOne", "enlarged 1 1 ReplaceOne"),
     "weaken downwards": (
         "Checker",
@@ -143,8 +153,8 @@ RULES = {
     "one order of the data sets": ("Checker", "small fst && small snd", "small fst"),
     "sampled steps without their cost": (
         "Checker",
-        "guard (all_pay_in kind",
-        "guard (all_pay_in kind || true",
+        "guard (all_pay_in (claim_notion (statement_of first))",
+        "guard (all_pay_in (claim_notion (statement_of first)) || true",
     ),
     "replaced records of any size": (
         "Checker",

@@ -61,6 +61,7 @@ Definition sensitivity_theorems := (
   @Sensitivity.argmin_sensitivity_add_remove,
   @Sensitivity.exact_argmin_sensitivity_replace,
   @Nonnegative.mean_present_add_remove,
+  @Nonnegative.argmin_present_add_remove,
   @Nonnegative.nonnegative_mean_sensitivity_replace,
   @Nonnegative.nonnegative_mean_present_add_remove,
   @Nonnegative.nonnegative_sum_sensitivity_replace).
@@ -299,6 +300,7 @@ Definition checker_theorems := (
   @Soundness.check_pure,
   @Example.example_satisfied,
   @Example.example_attained,
+  @Example.minimised_satisfied,
   @Example.computed_satisfied,
   @Example.sampled_satisfied,
   @Example.replaced_satisfied,
@@ -326,6 +328,7 @@ Definition end_to_end_theorems := (
   @EndToEnd.gaussian_delta_mu_1_lower,
   @EndToEnd.gaussian_mu_1_dp,
   @EndToEnd.example_dp,
+  @EndToEnd.minimised_gdp,
   @EndToEnd.computed_gdp,
   @EndToEnd.sampled_dp,
   @EndToEnd.replaced_dp,

@@ -334,6 +334,15 @@ Inductive derives : derivation -> forall V : Space, (list X -> V) -> Prop :=
                       (objective loss regulariser (IZR (Zpos count)) data) (minimiser data)) ->
       (forall data, norm (sub (solve data) (minimiser data)) <= Q2R tolerance / Q2R modulus) ->
       derives (Leaf (StronglyConvexArgmin lipschitz modulus tolerance count) squared) V solve
+  (** Over the records that are there, as the mean. *)
+  | derives_argmin_present lipschitz modulus tolerance count squared (V : Space)
+      (loss : X -> V -> R) (regulariser : V -> R) (minimiser solve : list X -> V) :
+      r = AddRemoveOne ->
+      (forall x y y', loss x y - loss x y' <= Q2R lipschitz * norm (sub y y')) ->
+      (forall data, near_minimum (Q2R modulus) 0
+                      (objective_present loss regulariser count data) (minimiser data)) ->
+      (forall data, norm (sub (solve data) (minimiser data)) <= Q2R tolerance / Q2R modulus) ->
+      derives (Leaf (StronglyConvexArgmin lipschitz modulus tolerance count) squared) V solve
   | derives_scaled factor squared d (V : Space) (q : list X -> V) :
       derives d V q ->
       derives (Unary (Scaled factor) squared d) V (fun l => scale (Q2R factor) (q l))

@@ -127,12 +127,9 @@ Fixpoint computed_width (t : operations) : option positive :=
 Definition moved_twice (r : relation) : Q :=
   match r with ReplaceOne => 2 | _ => 1 end.
 
-(** Means move by both records of a pair, or by one and the mean of the others. *)
+(** Means and minimisers move by both records of a pair, or by one and the mean of the others. *)
 Definition both_count (r : relation) : Q :=
   match r with ZeroOutOne => 1 | _ => 2 end.
-
-Definition counts_are_fixed (r : relation) : bool :=
-  match r with AddRemoveOne => false | _ => true end.
 
 Definition leaf_square (r : relation) (rule : leaf_rule) : option Q :=
   match rule with
@@ -146,9 +143,8 @@ Definition leaf_square (r : relation) (rule : leaf_rule) : option Q :=
   | HistogramL1 => let s := match r with AddRemoveOne => 1 | _ => 2 end in Some (s * s)
   | Histogram => Some (match r with AddRemoveOne => 1 | _ => 2 end)
   | StronglyConvexArgmin lipschitz modulus tolerance count =>
-      guard (Qle_bool 0 lipschitz && positive_number modulus && Qle_bool 0 tolerance
-             && counts_are_fixed r)
-        (let s := moved_twice r * lipschitz / (modulus * integer count)
+      guard (Qle_bool 0 lipschitz && positive_number modulus && Qle_bool 0 tolerance)
+        (let s := both_count r * lipschitz / (modulus * integer count)
                   + 2 * tolerance / modulus in s * s)
   end.
 

@@ -271,29 +271,61 @@ Proof.
   apply Rmult_le_reg_r with (1 := Hn); lra.
 Qed.
 
+(** Of minimisers that are exact, from those of what is within tolerance of them. *)
+Lemma argmin_within lipschitz modulus tolerance count (V : Space) (minimiser solve : list X -> V) a :
+  0 < modulus -> (forall data, norm (sub (solve data) (minimiser data)) <= tolerance / modulus) ->
+  sensitivity (neighbours null r) minimiser (a * lipschitz / (modulus * IZR (Zpos count)) + 2 * 0 / modulus) ->
+  sensitivity (neighbours null r) solve
+    (a * lipschitz / (modulus * IZR (Zpos count)) + 2 * tolerance / modulus).
+Proof.
+  intros Hm Near S; pose proof (Pos_real count).
+  apply sensitivity_weaken
+    with (a * lipschitz / (modulus * IZR (Zpos count)) + 2 * 0 / modulus + 2 * (tolerance / modulus));
+    [|right; field; lra].
+  apply sensitivity_rounding with minimiser; [exact Near|exact S].
+Qed.
+
 Lemma argmin_sensitivity lipschitz modulus tolerance count (V : Space) (loss : X -> V -> R)
   (regulariser : V -> R) (minimiser solve : list X -> V) :
-  r <> AddRemoveOne -> 0 <= lipschitz -> 0 < modulus ->
+  0 <= lipschitz -> 0 < modulus ->
   (forall x y y', loss x y - loss x y' <= lipschitz * norm (sub y y')) ->
   (r = ZeroOutOne -> forall y, loss null y = 0) ->
   (forall data, near_minimum modulus 0
-                  (objective loss regulariser (IZR (Zpos count)) data) (minimiser data)) ->
+                  (match r with
+                   | AddRemoveOne => objective_present loss regulariser count data
+                   | _ => objective loss regulariser (IZR (Zpos count)) data
+                   end) (minimiser data)) ->
   (forall data, norm (sub (solve data) (minimiser data)) <= tolerance / modulus) ->
   sensitivity (neighbours null r) solve
-    (match r with ReplaceOne => 2 | _ => 1 end * lipschitz / (modulus * IZR (Zpos count))
+    (match r with ZeroOutOne => 1 | _ => 2 end * lipschitz / (modulus * IZR (Zpos count))
      + 2 * tolerance / modulus).
 Proof.
-  intros Hr Hl Hm Hlip Hz N Near; pose proof (Pos_real count).
-  apply sensitivity_weaken
-    with (match r with ReplaceOne => 2 | _ => 1 end * lipschitz / (modulus * IZR (Zpos count))
-          + 2 * (tolerance / modulus)); [|right; field; lra].
-  apply sensitivity_rounding with minimiser; [exact Near|].
-  assert (T : forall a, a + 2 * 0 / modulus = a) by (intros; field; lra).
-  destruct r; simpl in *; [| |congruence].
-  - rewrite <- T.
-    apply argmin_sensitivity_replace with (loss := loss) (reg := regulariser); auto; lra.
-  - rewrite Rmult_1_l, <- T.
+  intros Hl Hm Hlip Hz N Near; pose proof (Pos_real count).
+  apply argmin_within with minimiser; [exact Hm|exact Near|]; destruct r; simpl in *.
+  - apply argmin_sensitivity_replace with (loss := loss) (reg := regulariser); auto; lra.
+  - rewrite Rmult_1_l.
     apply argmin_sensitivity_zero_out with (loss := loss) (reg := regulariser); auto; lra.
+  - apply argmin_present_add_remove with (loss := loss) (reg := regulariser); auto; lra.
+Qed.
+
+Lemma argmin_square lipschitz modulus tolerance count squared s (V : Space) (solve : list X -> V) :
+  stated (leaf_square r (StronglyConvexArgmin lipschitz modulus tolerance count)) squared = Some s ->
+  (0 <= Q2R lipschitz -> 0 < Q2R modulus ->
+   sensitivity (neighbours null r) solve
+     (match r with ZeroOutOne => 1 | _ => 2 end * Q2R lipschitz / (Q2R modulus * IZR (Zpos count))
+      + 2 * Q2R tolerance / Q2R modulus)) ->
+  0 <= Q2R s /\ sensitivity (neighbours null r) solve (sqrt (Q2R s)).
+Proof.
+  intros Hs S; apply stated_some in Hs as [-> (least & E & Le)]; cbn in E; cbv zeta in E.
+  apply guard_some in E as [G <-]; rewrite !andb_true_iff in G.
+  destruct G as [[Gl Gm] Gt]; apply nonnegative_R in Gl, Gt; apply positive_number_R in Gm.
+  specialize (S Gl Gm); pose proof (Pos_real count) as Pc.
+  assert (0 < Q2R (modulus * integer count)).
+  { rewrite Q2R_mult, Q2R_integer_positive; apply Rmult_lt_0_compat; assumption. }
+  rewrite Q2R_mult, Q2R_plus, !Q2R_div, !Q2R_mult, both_count_R, Q2R_integer_positive, Q2R_number in Le
+    by assumption.
+  match type of Le with ?b * ?b <= _ => assert (Sq : 0 <= b * b) by (apply Rle_0_sqr) end.
+  split; [lra|]; eapply sensitivity_root; eauto.
 Qed.
 
 Theorem derived_sound d (V : Space) (q : list X -> V) :
@@ -313,6 +345,7 @@ Proof.
     | squared V f Hf
     | squared V f Hf Acute
     | lipschitz modulus tolerance count squared V loss regulariser minimiser solve Hr Hlip Hz N Near
+    | lipschitz modulus tolerance count squared V loss regulariser minimiser solve Hr Hlip N Near
     | factor squared d V q H IH
     | bound squared d V W q f H IH Lin Bd
     | radius squared d V q H IH
@@ -375,17 +408,12 @@ Proof.
     { destruct r; rewrite Q2R_number in Le; lra. }
     split; [destruct r; rewrite Q2R_number in Le; lra|].
     eapply sensitivity_root; [apply histogram_l2_sensitivity; assumption|exact Two'].
-  - apply stated_some in Hs as [-> (least & E & Le)]; cbn in E; cbv zeta in E.
-    apply guard_some in E as [G <-]; rewrite !andb_true_iff in G.
-    destruct G as [[[Gl Gm] Gt] _]; apply nonnegative_R in Gl, Gt; apply positive_number_R in Gm.
-    pose proof (argmin_sensitivity _ _ _ count V loss regulariser minimiser solve Hr Gl Gm Hlip Hz N
-                  Near) as S.
-    eapply Square in Le; [|apply Q2R_mult].
-    assert (0 < Q2R (modulus * integer count)).
-    { rewrite Q2R_mult, Q2R_integer_positive; apply Rmult_lt_0_compat; [exact Gm|apply Pos_real]. }
-    rewrite Q2R_plus, !Q2R_div, !Q2R_mult, moved_twice_R, Q2R_integer_positive, Q2R_number in Le
-      by assumption.
-    destruct Le; split; [assumption|]; eapply sensitivity_root; eauto.
+  - apply (argmin_square lipschitz modulus tolerance count squared s V solve Hs).
+    intros Gl Gm; apply argmin_sensitivity with (loss := loss) (regulariser := regulariser)
+      (minimiser := minimiser); auto; destruct r; [exact N|exact N|congruence].
+  - apply (argmin_square lipschitz modulus tolerance count squared s V solve Hs).
+    intros Gl Gm; apply argmin_sensitivity with (loss := loss) (regulariser := regulariser)
+      (minimiser := minimiser); auto; [congruence|destruct r; try discriminate; exact N].
   - destruct (derived r d) as [s'|]; [|discriminate]; destruct (IH s' eq_refl) as [P S].
     apply stated_some in Hs as [-> (least & E & Le)]; cbn in E; injection E as <-.
     rewrite !Q2R_mult in Le.

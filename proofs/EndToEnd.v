@@ -8,7 +8,7 @@ From Coquelicot Require Import Coquelicot.
 From Interval Require Import Tactic.
 From Interval.Float Require Import Specific_ops Specific_stdz.
 From Dpledger Require Import Finite GaussianIntegral Gaussian Pure GaussianDelta Sensitivity
-  Certificate Checker Soundness Claims Example
+  Nonnegative Certificate Checker Soundness Claims Example
   FilterExample.
 Import ListNotations.
 Open Scope R_scope.
@@ -71,6 +71,16 @@ Proof.
   intros Hg; apply (check_dp example ReplaceOne) with (null := 0).
   - vm_compute; reflexivity.
   - apply example_satisfied, Hg.
+Qed.
+
+(** The minimiser over the records that are there, one of which is added or removed. *)
+Theorem minimised_gdp (grid : list R) :
+  ascending m_infty grid ->
+  holds 0 (one_release [] whole (mean_present cut_to_1 2) grid) (Claim AddRemoveOne 1 (Gdp 1)).
+Proof.
+  intros Hg; apply (check_sound minimised_example).
+  - vm_compute; reflexivity.
+  - apply minimised_satisfied, Hg.
 Qed.
 
 (** The release whose mean is computed with a rounding, of any kind that the standard model allows. *)

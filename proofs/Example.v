@@ -4,7 +4,7 @@
 From Coq Require Import Reals List Lra Lia QArith Qreals Permutation FunctionalExtensionality.
 From Coquelicot Require Import Coquelicot.
 From Dpledger Require Import Sums Finite GaussianIntegral Gaussian Pure GaussianDelta Sensitivity
-  Rounding Descent PoissonSampling Certificate Checker Operations Soundness.
+  Nonnegative Rounding Descent PoissonSampling Certificate Checker Operations Derivations Soundness.
 Import ListNotations.
 
 (** One party releases the mean of numbers cut to [-1, 1], divided by 2, with noise 1. *)
@@ -146,6 +146,50 @@ Proof.
     replace (1 / 2) with (/ 2) by field; replace (-1 / 2) with (- / 2) by field.
     cbv zeta in E; fold grid in E; rewrite E; do 2 f_equal.
     unfold shift; replace ((/ 2 - - / 2) / 1) with 1 by field; apply Rabs_right; lra.
+Qed.
+
+(** ** A minimiser over the records that are there *)
+
+(** y^2/2 less the mean of the records times y: least at that mean. *)
+Definition minimised_example : certificate := Certificate
+  [GaussianStep AddRemoveOne 1 (Leaf (StronglyConvexArgmin 1 1 0 2) 1) 1]
+  [Event 1 [1%positive] 1]
+  [Node (GaussianGdp 1) [] (Claim AddRemoveOne 1 (Gdp 1));
+   Node EventsRule [1%positive] (Claim AddRemoveOne 1 (Gdp 1))].
+
+Definition reward (x : R) (y : euclidean 1) : R := - (cut_to_1 x 0%nat * y 0%nat).
+Definition half_square (y : euclidean 1) : R := y 0%nat * y 0%nat / 2.
+
+Lemma rewards data v : total data (fun z => - (cut_to_1 z 0%nat * v)) = - (vsum cut_to_1 data 0%nat * v).
+Proof.
+  induction data as [|x data IH]; cbn [total]; [simpl; ring|]; rewrite IH; simpl; ring.
+Qed.
+
+Lemma least_at_the_mean data :
+  near_minimum 1 0 (objective_present reward half_square 2 data) (mean_present cut_to_1 2 data).
+Proof.
+  intros y; rewrite norm_sq; unfold objective_present, objective, reward, half_square, mean_present, mean_over.
+  assert (Hn : 0 < Rmax (IZR 2) (INR (length data)))
+    by (pose proof (Rmax_l (IZR 2) (INR (length data))); lra).
+  set (n := Rmax _ _) in *; clearbody n.
+  rewrite !rewards; simpl; right; field; lra.
+Qed.
+
+Theorem minimised_satisfied grid :
+  ascending m_infty grid ->
+  satisfies 0 minimised_example (one_release [] whole (mean_present cut_to_1 2) grid).
+Proof.
+  intros Hg; apply one_release_satisfies with (2 := or_introl (conj eq_refl eq_refl)); [exact Hg|].
+  apply (derives_argmin_present 0 AddRemoveOne 1 1 0 2 1 (euclidean 1) reward half_square
+           (mean_present cut_to_1 2) (mean_present cut_to_1 2) eq_refl); rewrite ?Q2R_number.
+  - intros x y y'; rewrite Rmult_1_l; eapply Rle_trans; [|apply (entry_within_norm (sub y y'))].
+    pose proof (entry_within_norm (cut_to_1 x)) as Bx; pose proof (cut_to_1_bounded x) as Cx.
+    replace (reward x y - reward x y')
+      with (- (cut_to_1 x 0%nat * sub y y' 0%nat)) by (unfold reward, sub; simpl; ring).
+    eapply Rle_trans; [apply Rle_abs|]; rewrite Rabs_Ropp, Rabs_mult.
+    pose proof (Rabs_pos (sub y y' 0%nat)); nra.
+  - exact least_at_the_mean.
+  - intros data; rewrite sub_diag, norm_zero; lra.
 Qed.
 
 (** ** A value that is computed in floating point *)

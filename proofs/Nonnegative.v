@@ -1,8 +1,8 @@
 (** Means of vectors no two of which point apart, such as the second moments x x^T of records; and
-    means of the records that are there, where one may be added or removed. *)
+    means of the records that are there, and minimisers over them, where one may be added or removed. *)
 
 From Coq Require Import Reals Lra Lia List ZArith.
-From Dpledger Require Import Sensitivity.
+From Dpledger Require Import Sums Sensitivity.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -73,6 +73,57 @@ Proof.
 Qed.
 
 End Present.
+
+(** ** The minimiser over the records that are there *)
+
+Section Minimiser.
+
+Context {X : Type} {V : Space} (loss : X -> V -> R) (reg : V -> R) (G : R) (count : positive).
+Hypothesis lipschitz : forall z y y', loss z y - loss z y' <= G * norm (sub y y').
+
+Notation n := (IZR (Zpos count)).
+
+(** Losses divided as [mean_present] divides. *)
+Definition objective_present (l : list X) : V -> R :=
+  objective loss reg (Rmax n (INR (length l))) l.
+
+(** 2G/(lambda n) + 2 tau/lambda, as [argmin_sensitivity_add_remove] has it of data sets of at least
+    n records. *)
+Theorem argmin_present_add_remove (lam tau : R) (solve : list X -> V) :
+  0 < lam -> 0 <= tau -> 0 <= G ->
+  (forall l, near_minimum lam tau (objective_present l) (solve l)) ->
+  sensitivity add_remove_one solve (2 * G / (lam * n) + 2 * tau / lam).
+Proof.
+  intros Hl Ht HG Near; assert (Hn : 0 < n) by (apply IZR_lt; lia).
+  assert (Step : forall before after z,
+            norm (sub (solve (before ++ z :: after)) (solve (before ++ after)))
+              <= 2 * G / (lam * n) + 2 * tau / lam).
+  { intros before after z.
+    pose proof (Near (before ++ z :: after)) as N; pose proof (Near (before ++ after)) as N'.
+    unfold objective_present in N, N'; set (l := before ++ after) in *.
+    assert (E : length (before ++ z :: after) = S (length l))
+      by (unfold l; rewrite !app_length; simpl; lia).
+    assert (En : n = INR (Pos.to_nat count)) by (rewrite INR_IZR_INZ, positive_nat_Z; reflexivity).
+    destruct (le_lt_dec (S (length l)) (Pos.to_nat count)) as [Few|Many].
+    - apply le_INR in Few; rewrite <- En, S_INR in Few.
+      rewrite E, Rmax_left in N by (rewrite S_INR; lra); rewrite Rmax_left in N' by lra.
+      replace (2 * G / (lam * n)) with (2 * G / n / lam) by (field; lra).
+      apply near_minimum_distance with (3 := N) (4 := N') || eapply near_minimum_distance; eauto.
+      { apply Rmult_le_pos; [lra|apply Rlt_le, Rinv_0_lt_compat, Hn]. }
+      intros u u'; unfold objective, l; rewrite !total_app; cbn [total].
+      apply Rmult_le_reg_r with (1 := Hn).
+      replace (2 * G / n * norm (sub u u') * n) with (2 * G * norm (sub u u')) by (field; lra).
+      pose proof (lipschitz z u u') as L; pose proof (norm_pos (sub u u')) as P.
+      assert (0 <= G * norm (sub u u')) by (apply Rmult_le_pos; assumption).
+      match goal with |- ?lhs <= _ => replace lhs with (loss z u - loss z u') by (field; lra) end.
+      lra.
+    - apply le_S_n in Many; apply le_INR in Many; rewrite <- En in Many.
+      rewrite E, Rmax_right, <- E in N by (rewrite S_INR; lra); rewrite Rmax_right in N' by lra.
+      apply (argmin_remove loss reg G lipschitz lam tau n before after z); assumption. }
+  intros l l' [before after z|before after z]; [|rewrite norm_sub_comm]; apply Step.
+Qed.
+
+End Minimiser.
 
 (** ** Vectors no two of which point apart *)
 

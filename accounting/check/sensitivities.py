@@ -156,7 +156,7 @@ def _strongly_convex_argmin(
     Sens(argmin, (2G/(mn) + 2τ/m)²)    zero-out: (G/(mn) + 2τ/m)²
 
     Source: Chaudhuri, Monteleoni, Sarwate 2011, Lemma 8; strong monotonicity for τ > 0.
-    Check: argmin_sensitivity_replace, argmin_sensitivity_zero_out.
+    Check: argmin_sensitivity_replace, argmin_sensitivity_zero_out, argmin_present_add_remove.
     Coq: argmin_sensitivity_add_remove.
     """
     require_whole("a count", count)

@@ -46,6 +46,7 @@ from dpledger.mechanisms.sensitivity import (
     linearly_mapped,
     mean_of_bounded,
     mean_of_nonnegative,
+    strongly_convex_argmin,
     sum_of_bounded,
 )
 
@@ -174,9 +175,10 @@ def test_a_witness_of_pure_dp_below_the_loss_is_proved_by_neither(tmp_path):
         histogram,
         lambda a: mean_of_bounded(1, 50, a),
         lambda a: mean_of_nonnegative(Fraction(3, 2), 50, a),
+        lambda a: strongly_convex_argmin(1.0, 0.25, 0.125, 50, a),
     ],
 )
-def test_counts_and_means_are_proved_to_move_so_far_and_no_less(moved, adjacency, tmp_path):
+def test_what_moves_is_proved_to_move_so_far_and_no_less(moved, adjacency, tmp_path):
     event = Event(GaussianStep(moved(adjacency), 2.0), Context((), 1, "model", Audience.PUBLIC))
     document = certify([event], delta=1e-5).to_json_bytes()
     bent = json.loads(document)

@@ -86,6 +86,11 @@ RULES = {
     ),
     "equal events counted once": ("Checker", "(m, (n + n')%positive)", "(m, n)"),
     "groups cost k": ("Checker", "Zcdp (integer k * integer k * c)", "Zcdp (integer k * c)"),
+    "minimisers that move by the record alone": (
+        "Checker",
+        "(let s := both_count r * lipschitz",
+        "(let s := moved_twice r * lipschitz",
+    ),
     "groups of any size added up": (
         "Checker",
         "if same_unit s first && same_kind (claim_notion s)",
@@ -515,6 +520,11 @@ MEANINGS = {
         "Certificate",
         "Again n k _ => n = Pos.to_nat size /\\",
         "Again n k _ => n = S (Pos.to_nat size) /\\",
+    ),
+    "minimisers over all records but one": (
+        "Certificate",
+        "(objective_present loss regulariser count data)",
+        "(objective_present loss regulariser count (tl data))",
     ),
     "sums that round nothing": (
         "Certificate",

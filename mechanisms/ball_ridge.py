@@ -128,7 +128,7 @@ def _boundary_shift(
     """
     low = np.zeros((*turned.shape[:-1], 1))
     high = np.full_like(low, largest)
-    bits = 52 + max(0.0, log2(largest / modulus) if largest else 0.0)
+    bits = 52 + max(0.0, log2(largest) - log2(modulus) if largest else 0.0)
     for _ in range(ceil(bits / log2(_PARTS))):
         wide = high - low
         ends = low + wide * _SHARES[1:]

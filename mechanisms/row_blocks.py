@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,10 +62,17 @@ def real_numbers(name: str, values: Any) -> FloatArray:
         raise InvalidParameter(
             name, "a masked array", "without a mask: fill or drop what is masked"
         )
-    if np.iscomplexobj(values):
-        raise InvalidParameter(name, "complex numbers", "real: pass both parts as columns")
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (ValueError, OverflowError):
-        # NumPy's own sentence shows the cell
-        raise InvalidParameter(name, "others", "numbers that a binary64 holds") from None
+    kind = ""
+    with suppress(TypeError, ValueError, OverflowError):
+        kind = np.asarray(values).dtype.kind
+        if kind != "c":
+            # at once: without a dtype NumPy makes texts of all numbers where there is one
+            return np.asarray(values, dtype=np.float64)
+    if kind == "c":
+        raise InvalidParameter(
+            name,
+            "complex numbers",
+            "real numbers (pass both parts as columns). Complex data not supported",
+        )
+    # NumPy's own sentence shows the cell, and is no context of this one
+    raise InvalidParameter(name, "others", "numbers that a binary64 holds")

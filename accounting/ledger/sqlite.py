@@ -124,6 +124,7 @@ class SqliteLedger(Ledger):
                 check_same_thread=False,
             )
             try:
+                self._opened = _identity(self.path)
                 self._open(read_only)
             except BaseException:
                 self._connection.close()
@@ -235,6 +236,7 @@ class SqliteLedger(Ledger):
             self._execute("BEGIN IMMEDIATE")
             self._spent = False
             try:
+                self._require_name()
                 yield
                 self._connection.execute("COMMIT")
                 if self._spent:  # a reader at this moment may keep a page until the next one
@@ -244,6 +246,27 @@ class SqliteLedger(Ledger):
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
+
+    def _require_name(self) -> None:
+        """Raise `LedgerError` unless the open file still has the ledger's name, and no other.
+
+        SQLite keeps the log beside a name: under two names, or under one that was moved away, two
+        processes would not see what the other spends.
+        """
+        found = _identity(self.path)
+        if found != self._opened:
+            raise LedgerError(
+                f"{self.path} must be the file that was opened: it was moved, removed or replaced. "
+                "Nothing was recorded; open the ledger again."
+            )
+        for _ in range(5):  # a ledger that is made this very moment has two
+            if self.path.stat().st_nlink == 1:
+                return
+            time.sleep(0.01)
+        raise LedgerError(
+            f"{self.path} must be the file's only name, and there is another (a hard link). "
+            "Nothing was recorded; copy the file, and remove the links."
+        )
 
     def _store(self, row: Row, documents: Mapping[str, str]) -> None:
         """Insert a row after the documents that it names; those known already are there."""
@@ -326,6 +349,15 @@ def _reopened(path: Path, **settings: Any) -> SqliteLedger:
             f"Expected the ledger {path} that this object was paid from instead got no file."
         )
     return SqliteLedger(path, **settings)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return which file has this name; None for no file."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _code(error: sqlite3.Error) -> int:

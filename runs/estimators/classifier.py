@@ -6,6 +6,7 @@ The base of `PrivateAdmmClassifier` and `PrivateSharingClassifier`.
 import warnings
 from collections.abc import Sequence
 from functools import partial
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -70,32 +71,37 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         return np.column_stack([1.0 - second, second])
 
     def _validated(self, X: Any, y: Any, **checks: Any) -> tuple[Any, FloatArray]:
-        """Return finite rows, and labels as numbers; notes classes and number of features.
+        """Return finite rows, and labels as ±1 for two classes and 0, 1, ... for more.
+
+        Notes classes and number of features.
 
         Args:
             X: rows, shape (n, d), dense or sparse.
-            y: labels, shape (n,).
-            checks: as `sklearn.utils.validation.validate_data` takes them.
-        """
-        rows, labels = self._checked(X, y, **checks)
-        return rows, self._numbered(labels)
-
-    def _numbered(self, y: npt.NDArray[Any]) -> FloatArray:
-        """Return ±1 for two classes and 0, 1, ... for more, and note the classes.
-
-        Args:
             y: labels of any type, shape (n,).
+            checks: as `sklearn.utils.validation.validate_data` takes them.
 
-        Raises:
-            ValueError: for fewer than two classes, and in scikit-learn's words for too many.
-            InvalidParameter: for a label outside of `classes`.
+        Raises `ValueError` for fewer than two classes and `InvalidParameter` for a label outside of
+        `classes`.
         """
-        if self.classes is None:  # else a label is one of them or not, whatever the others are
+        if self.classes is not None:
+            classes = self._known(np.asarray(self.classes))
+            rows, places = self._checked(X, _places(y, classes), **checks)
+        else:
+            rows, labels = self._checked(X, y, **checks)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of how many different labels there are
-                without_cells("y", partial(check_classification_targets, y))
-        named = y if self.classes is None else np.asarray(self.classes)
-        classes = without_cells("y", partial(np.unique, named))
+                without_cells("y", partial(check_classification_targets, labels))
+            classes = self._known(labels)
+            places = np.searchsorted(classes, labels).astype(np.float64)
+        self.classes_ = classes
+        return rows, 2.0 * places - 1.0 if len(classes) == 2 else places
+
+    def _known(self, labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the different ones of labels, in order, of which there must be two or more.
+
+        Raises `ValueError`, in scikit-learn's words for too many.
+        """
+        classes: npt.NDArray[Any] = without_cells("y", partial(np.unique, labels))
         if len(classes) < 2:
             raise ValueError("Expected at least two classes instead got 1 class.")
         if len(classes) > 2 and not self.__sklearn_tags__().classifier_tags.multi_class:
@@ -103,12 +109,43 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
                 "Only binary classification is supported. "
                 f"Expected two classes instead got {len(classes)}."
             )
-        if not np.isin(y, classes).all():
-            raise InvalidParameter("y", "with other labels", f"of classes {classes.tolist()}")
-        self.classes_ = classes
-        places = np.searchsorted(classes, y).astype(np.float64)
-        return 2.0 * places - 1.0 if len(classes) == 2 else places
+        return classes
 
     def _assumed(self) -> tuple[str, ...]:
         """Return that classes which were read off the labels are public."""
         return (_CLASSES_ASSUMED,) if self.classes is None else ()
+
+
+def _places(y: Any, classes: npt.NDArray[Any]) -> Any:
+    """Return each label's place among classes, of y's shape; None for None.
+
+    Every label is looked up by itself: NumPy makes texts of all where one is, and searches texts
+    among numbers from where the last one was.
+
+    Args:
+        y: labels.
+        classes: different, in order.
+
+    Raises `InvalidParameter` for labels of no class.
+    """
+    if y is None:
+        return None
+    if isinstance(y, np.ndarray) and y.dtype != np.object_:
+        labels, where = np.unique(np.asarray(y), return_inverse=True)
+        shape = y.shape
+    else:
+        labels = np.asarray(y, dtype=np.object_)
+        shape, where = labels.shape, np.arange(labels.size)
+    known = {label: float(place) for place, label in enumerate(classes.tolist())}
+    places = np.array([_found(known, label) for label in labels.ravel().tolist()])
+    if np.isnan(places).any():
+        raise InvalidParameter("y", "with other labels", f"of classes {classes.tolist()}")
+    return places[where].reshape(shape)
+
+
+def _found(known: dict[Any, float], label: Any) -> float:
+    """Return a label's place, or NaN where it is no class."""
+    try:
+        return known.get(label, nan)
+    except TypeError:  # what cannot be looked up is none
+        return nan

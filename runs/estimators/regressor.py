@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import Enum
-from functools import partial
 from typing import Any, Self, cast
 
 import numpy as np
@@ -24,6 +23,7 @@ from ...mechanisms.errors import (
 )
 from ...mechanisms.labels import LabelDomain, RealLabels, WeightedLabels
 from ...mechanisms.protocols import FloatArray
+from ...mechanisms.row_blocks import real_numbers
 from ...mechanisms.vertical_data import LabelLoss
 from ...solvers.consensus import ConsensusDpAdmm
 from ...solvers.defaults import regression_defaults
@@ -33,7 +33,7 @@ from ...solvers.weighted import Weighted
 from .algorithms import SolverFactory
 from .linear import unchanged_if_refused
 from .parties import PrivateModelOfParties
-from .rows import bounded_rows, shares, without_cells
+from .rows import bounded_rows, shares
 
 _LEAST_REGULARISATION = 1e-7
 """Where stopping in time regularises, the weight only keeps the optimum finite."""
@@ -170,9 +170,8 @@ class PrivateAdmmRegressor(RegressorMixin, PrivateModelOfParties):  # type: igno
         Raises before anything is spent: `InvalidParameter` or `ValueError` for bad input, and
         whatever `paid_run` does.
         """
-        features, targets = self._checked(X, y, accept_sparse="csr", y_numeric=True)
-        # texts are no objects to scikit-learn, which lets them pass
-        targets = without_cells("y", partial(np.asarray, targets, dtype=np.float64))
+        numbers = None if y is None else real_numbers("y", y)
+        features, targets = self._checked(X, numbers, accept_sparse="csr", y_numeric=True)
         middle, half = self._range()
         low, high = np.asarray(self.target_bounds, dtype=np.float64)
         # of the targets as they are: rounding may scale a bound itself to more than one

@@ -482,3 +482,11 @@ def test_rows_are_cut_to_their_bound() -> None:
     shown = seen(long.scores("party 0", np.array([1.0, 1.0]) / sqrt(2)))
     assert np.all(shown <= 1.0)
     assert np.all(shown >= 1 - 1e-6)
+
+
+def test_a_pull_of_subnormal_numbers_has_a_minimiser() -> None:
+    """The quotient by a modulus underflowed to 0, of which there is no logarithm."""
+    found = BallRidge(np.eye(2), 1.0).minimiser(
+        np.full(2, 5e-324), penalty=1.0, modulus=100.0, radius=3.0
+    )
+    assert np.abs(found).max() <= 5e-324

@@ -660,7 +660,9 @@ def test_no_error_of_what_is_no_number_shows_a_cell(make: Callable[..., Any]) ->
             (X, np.full(len(Y), what)),
             (np.full(X.shape, what), None),
         ):
-            with pytest.raises(ValueError, match=r"must be (real numbers|of classes)") as raised:
+            with pytest.raises(
+                ValueError, match=r"must be (real numbers|of classes|numbers that a binary64 holds)"
+            ) as raised:
                 model.predict(rows) if answers is None else make().fit(rows, answers)
             assert "0.125" not in str(raised.value)
 
@@ -899,6 +901,32 @@ def test_what_is_no_number_is_refused_without_a_word_of_it(cell: Any, place: str
         model.fit(given["X"], given["y"], given["sample_weight"])
     assert "4711" not in str(refused.value)
     assert refused.value.__context__ is None
+
+
+@pytest.mark.parametrize("many", [3, 100])
+@pytest.mark.parametrize("kind", [list, np.asarray, lambda y: np.asarray(y, dtype=object)])
+def test_a_label_is_looked_up_by_itself(many: int, kind: Callable[[Any], Any]) -> None:
+    """Texts were searched among numbers from where the last one was: one moved all others."""
+    rows = np.tile([1.0, 0.0], (1000, 1))
+
+    def fitted(first: Any, other: Any, kind: Callable[[Any], Any] = np.asarray) -> Any:
+        model = admm(classes=range(many), algorithm=AdmmAlgorithm.DP_SGD, rounds=1)
+        return model.fit(rows, kind([first, *[other] * 999])).coef_
+
+    for first in ("2", "1", 1, 1.0):
+        with pytest.raises(InvalidParameter, match="of classes"):
+            fitted(first, "1", kind)
+    assert np.array_equal(fitted(2, 1, kind), fitted(2, 1))
+    assert np.array_equal(fitted(2.0, np.int8(1), kind), fitted(2, 1))
+
+
+def test_a_text_among_targets_moves_its_own_record_alone() -> None:
+    """A list with a text in it made texts of half-precision numbers, and other doubles of those."""
+    values: list[Any] = [np.float16(v) for v in np.linspace(0.5, 0.99, 500)]
+    rows = np.ones((501, 1))
+    model = regressor().set_params(random_state=3)
+    fits = [clone(model).fit(rows, [*values, last]).coef_ for last in (0.25, "0.25")]
+    assert np.array_equal(*fits)
 
 
 @pytest.mark.parametrize("bound", [1e-310, 1e300])

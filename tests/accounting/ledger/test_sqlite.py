@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from fractions import Fraction
 from hashlib import sha256
@@ -421,3 +421,43 @@ def test_a_copy_of_a_handle_is_of_its_own_file_wherever_the_process_went(
         monkeypatch.chdir(tmp_path / "there")
         with pickle.loads(pickle.dumps(ledger)) as copy:
             assert copy.path == ledger.path == tmp_path / "here" / "a.ledger"
+
+
+def _linked(path: Path) -> None:
+    os.link(path, path.with_name("other"))
+
+
+def _moved(path: Path) -> None:
+    path.rename(path.with_name("other"))
+
+
+def _removed(path: Path) -> None:
+    path.unlink()
+
+
+def _replaced(path: Path) -> None:
+    beside = path.with_name("other")
+    beside.write_bytes(path.read_bytes())
+    beside.replace(path)
+
+
+@pytest.mark.parametrize("change", [_linked, _moved, _removed, _replaced])
+def test_an_open_file_that_lost_its_name_takes_no_more(
+    folder: Path, change: Callable[[Path], None]
+) -> None:
+    """SQLite's log goes by the name: what another process spends would not be seen."""
+    path = folder / "ledger"
+    SqliteLedger.create(path, Budget(Gdp(1), Adjacency.REPLACE_ONE))
+    with SqliteLedger(path) as ledger:
+        ledger.run("run", configuration_hash="x").reserve([event()], NOWHERE)
+        change(path)
+        with pytest.raises(LedgerError, match=r"Nothing was recorded"):
+            ledger.run("run", configuration_hash="x").reserve([event(2)], NOWHERE)
+    kept = folder / "other" if (folder / "other").exists() else path
+    if change is _linked:
+        path.unlink()
+    if kept.exists():
+        with SqliteLedger(kept) as ledger:
+            assert len(ledger.events()) == 1
+            ledger.verify()
+            ledger.run("run", configuration_hash="x").reserve([event(2)], NOWHERE)

@@ -27,6 +27,12 @@ from .rows import without_cells
 
 T = TypeVar("T")
 
+_CELLS_ASSUMED = (
+    "every cell there could be is a finite number, and a label one of the classes (others are "
+    "refused aloud)"
+)
+"""Of every fit: a refusal tells of a record."""
+
 _BOUND_ASSUMED = "every row there could be is within row_bound (a longer one is refused aloud)"
 """Where rows are refused instead of clipped: a refusal tells of a record."""
 
@@ -214,6 +220,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         given = (
             *assuming,
             *self._assumed(),
+            _CELLS_ASSUMED,
             *(() if self.clip else (_BOUND_ASSUMED,)),
             *(() if self.random_state is None else (_SEED_ASSUMED,)),
         )

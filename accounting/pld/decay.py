@@ -12,14 +12,18 @@ from math import erfc, exp, inf, log, log1p, pi, sqrt
 
 import numpy as np
 
-from .moments import log_moments
-from .nodes import EPS, Floats, Nodes, log_mixture, nodes, nodes_needed, signed_exponent
+from .moments import Complexes, log_moments
+from .nodes import EPS, Floats, log_mixture, nodes, nodes_needed, signed_exponent
 from .pairs import DominatingPair, GaussianShift, Order, Sampled
 from .quadrature import Demand, plan_shift
 
 # the walk of `_walked_decay`: |M| may rise by this share of its gap to M(1+c) in one step, and
 # the steps grow with the square of t, from the t on where t / step is twice this number
 _SHARE_OF_GAP = 0.2
+_UNEVEN = 1.1
+"""By which factor a step may be longer or shorter than that share says."""
+_TOGETHER, _IN_CACHE = 32, 1 << 16
+"""Most steps of one length that are tried together, and most of their turns."""
 _MOST_STEPS = 400
 _CELLS, _HIGHEST = 400, 200.0
 """Cells of `PartsOfLoss`; and the largest log moment that is bounded by them."""
@@ -132,20 +136,21 @@ def _walked_decay(pair: Sampled, order: float, reach: float) -> float:
 def _walk(pair: Sampled, order: float, far: float) -> tuple[list[float], list[float]]:
     """Return heights t_i and, for each, a bound on |M(1 + order + it)| for t_i <= t <= far.
 
-    The Lipschitz constant E_P[|L| e^{cL}] bounds how fast |M| changes. From t a step may be as long
-    as |M| then stays below what it was, plus a fifth of its gap to M(1+c).
+    As |M| is that of E_P[e^{cL} e^{it(L-m)}] for every m, the Lipschitz constant E_P[|L-m| e^{cL}]
+    bounds how fast it changes; it is least at a median m. From t a step may be as long as |M| then
+    stays below what it was, plus about a fifth of its gap to M(1+c).
     """
     demand = Demand(order, far, 24.0)
     if nodes_needed(pair, demand) > _LONGEST_WALK:
         return [], []
     n = nodes(pair, demand)
     weight = np.exp(n.log_mass + order * n.loss)
-    n = Nodes(*(x[weight > 1e-12 * np.max(weight)] for x in (n.log_mass, n.loss, n.blur)))
-    weight = np.exp(n.log_mass + order * n.loss)
+    kept = weight > 1e-12 * np.max(weight)
+    loss, weight = n.loss[kept], weight[kept]
     whole = float(np.sum(weight))
-    lipschitz = float(np.sum(weight * np.abs(n.loss)))
-    mean = float(np.sum(weight * n.loss)) / whole
-    spread = float(np.sum(weight * (n.loss - mean) ** 2))
+    lipschitz = float(np.sum(weight * np.abs(loss - median_of(loss, weight))))
+    mean = float(np.sum(weight * loss)) / whole
+    spread = float(np.sum(weight * (loss - mean) ** 2))
     if not spread > 0:
         # all losses are one number to a double, and no height bounds anything
         return [], []
@@ -153,15 +158,46 @@ def _walk(pair: Sampled, order: float, far: float) -> tuple[list[float], list[fl
     t = lipschitz / (_SHARE_OF_GAP * spread * _MOST_STEPS)
     heights: list[float] = []
     bounds: list[float] = []
+    most, together = _MOST_TURNS // loss.size, 1
     while t < far:
-        here = abs(complex(np.sum(np.exp(1j * t * n.loss) * weight)))
-        rise = _SHARE_OF_GAP * (whole - here)
-        if not rise > 0 or len(heights) * n.loss.size > _MOST_TURNS:
+        turned = np.exp(1j * t * loss) * weight
+        rise = _SHARE_OF_GAP * (whole - abs(complex(np.sum(turned))))
+        # no step can be longer than one of a fifth of M(1+c)
+        left = (far - t) * lipschitz / (_SHARE_OF_GAP * whole)
+        if not rise > 0 or len(heights) + left > most:
             return [], []
-        heights.append(t)
-        bounds.append(here + rise)
-        t += rise / lipschitz
+        step = rise / lipschitz
+        moduli = np.abs(np.einsum("kn,n->k", _powers(np.exp(1j * step * loss), together), turned))
+        # as many equal steps as are about as long as they may be
+        allowed = _SHARE_OF_GAP * (whole - moduli)
+        fits = (rise <= _UNEVEN * allowed) & (allowed <= _UNEVEN * rise)
+        count = together if fits.all() else max(int(np.argmin(fits)), 1)
+        heights += [t + step * k for k in range(count)]
+        bounds += (moduli[:count] + rise).tolist()
+        t += step * count
+        together = min(2 * count, _TOGETHER, max(_IN_CACHE // loss.size, 1))
+    while heights and heights[-1] >= far:
+        heights.pop()
+        bounds.pop()
     return heights, list(accumulate(reversed(bounds), max))[::-1]
+
+
+def median_of(loss: Floats, weight: Floats) -> float:
+    """Return the loss at which half of the weight is reached; both of shape (n,)."""
+    order = np.argsort(loss)
+    reached = np.cumsum(weight[order])
+    return float(loss[order[np.searchsorted(reached, reached[-1] / 2)]])
+
+
+def _powers(turn: Complexes, count: int) -> Complexes:
+    """Return the powers 0 to count - 1 of numbers of modulus one, shape (count, n)."""
+    found = np.ones((count, turn.size), dtype=np.complex128)
+    done = 1
+    while done < count:
+        more = min(done, count - done)
+        np.multiply(found[:more], found[done - 1] * turn, out=found[done : done + more])
+        done += more
+    return found
 
 
 def walk_heights(pair: Sampled, order: float, far: float) -> list[float]:

@@ -9,7 +9,7 @@ from flint import acb, arb
 from ..numbers.enclosure import ball_of
 from ..numbers.work import spend
 from .contour_rounded import Rounded
-from .decay import best_shift, exponents, is_walked, parts_of_loss, walk_heights
+from .decay import best_shift, exponents, is_walked, median_of, parts_of_loss, walk_heights
 from .moments_certified import (
     mixture,
     modulus_at,
@@ -101,7 +101,8 @@ def _shifted(pair: Sampled, base: GaussianShift, order: float, reach: float) -> 
 def _walked(pair: Sampled, order: float, reach: float) -> arb:
     """Return the bound of `decay._walked_decay` in balls, on the heights found there.
 
-    The sum over the nodes changes by Σ w |L| e^{cL} a unit of t at most. What finitely many nodes
+    The modulus of the sum over the nodes is that of Σ w e^{cL} e^{it(L-m)} for every m, which
+    changes by Σ w |L-m| e^{cL} a unit of t at most; m is about a median. What finitely many nodes
     leave out of M is added to each modulus (`missed`), and so are nodes whose weight is below 1e-12
     of the largest. Where the walk has no heights, the bound by parts stands alone.
     """
@@ -116,7 +117,10 @@ def _walked(pair: Sampled, order: float, reach: float) -> arb:
     top = max(float(w) for w in weights)
     kept = [(w, x) for w, x in zip(weights, nodes.loss, strict=True) if float(w) > 1e-12 * top]
     dropped = sum((w for w in weights if not float(w) > 1e-12 * top), arb(0))
-    lipschitz = sum((w * abs(x) for w, x in kept), arb(0))
+    middle = arb(
+        median_of(np.array([float(x) for _, x in kept]), np.array([float(w) for w, _ in kept]))
+    )
+    lipschitz = sum((w * abs(x - middle) for w, x in kept), arb(0))
     moduli = _moduli(Rounded.of([w for w, _ in kept], [x for _, x in kept]), heights[:-1])
     for (t, following), value in zip(pairwise(heights), moduli, strict=True):
         here = arb(value) + dropped + nodes.missed(arb(following))

@@ -14,7 +14,7 @@ lattice is composed first, ever finer, until its own tail tells how far the loss
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 from math import ceil, floor, inf, log, log2
 
 from flint import arb, fmpz, fmpz_poly
@@ -88,16 +88,14 @@ class LossDistribution:
     def trimmed(self, negligible: int) -> "LossDistribution":
         """Return the distribution with both tails moved up, or dropped if it is optimistic."""
         up = self.rounding is MassRounding.PESSIMISTIC
-        coefficients = self.masses.coeffs()
-        high = len(coefficients)
+        # one by one from the ends: most of a long list is never looked at
+        high = self.masses.degree() + 1
         lost_above = fmpz(0)
-        while high > 1 and lost_above + coefficients[high - 1] <= negligible:
-            high -= 1
-            lost_above += coefficients[high]
+        while high > 1 and (more := lost_above + self.masses[high - 1]) <= negligible:
+            high, lost_above = high - 1, more
         low, lost_below = 0, fmpz(0)
-        while low < high - 1 and lost_below + coefficients[low] <= negligible:
-            lost_below += coefficients[low]
-            low += 1
+        while low < high - 1 and (more := lost_below + self.masses[low]) <= negligible:
+            low, lost_below = low + 1, more
         masses = self.masses.truncate(high).right_shift(low)
         infinite = self.infinite
         if up:
@@ -168,7 +166,14 @@ def _rescaled(product: fmpz_poly, bits: int, up: bool) -> fmpz_poly:
     quotient = product // fmpz(1 << bits)
     if not up:
         return quotient
-    return quotient + fmpz_poly([1] * (product.degree() + 1))
+    length = product.degree() + 1
+    return quotient + _ones(length.bit_length()).truncate(length)
+
+
+@lru_cache(maxsize=32)
+def _ones(bits: int) -> fmpz_poly:
+    """Return a polynomial of 2^bits coefficients that are one."""
+    return fmpz_poly([1] * (1 << bits))
 
 
 @dataclass(frozen=True, slots=True)

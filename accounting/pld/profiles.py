@@ -40,6 +40,8 @@ _EITHER = _ZERO.union(_ONE)
 
 def mu_squared_ball(pair: GaussianShift) -> arb:
     """Return a ball that contains every μ² that the pair may stand for."""
+    if not pair.slack:
+        return ball_of(pair.mu_squared)
     return ball_of(pair.mu_squared).union(ball_of(pair.mu_squared - pair.slack))
 
 

@@ -579,7 +579,8 @@ class _Contour(Route):
                     shares[k] = 0.0
         loose = np.nonzero(shares > _LOOSE)[0]
         if loose.size:
-            grid = _better_than_contour(counts, float(np.min(deltas[loose])), loose.size)
+            known = float(np.min(found[loose]))
+            grid = _better_than_contour(counts, float(np.min(deltas[loose])), loose.size, known)
             if grid is not None:
                 exact = [grid.epsilon(float(deltas[k])).upper_float for k in loose]
                 found[loose] = np.clip(exact, least[loose], found[loose])
@@ -598,7 +599,8 @@ class _Contour(Route):
         loose = np.nonzero(shares > _LOOSE)[0]
         smallest = float(np.min(found[loose], initial=0.5))
         if loose.size and smallest >= _LEAST_DELTA:
-            grid = _better_than_contour(counts, smallest, loose.size)
+            known = float(np.min(epsilons[loose]))
+            grid = _better_than_contour(counts, smallest, loose.size, known)
             if grid is not None:
                 exact = [grid.delta(float(epsilons[k])).upper_float for k in loose]
                 found[loose] = np.clip(exact, least[loose], found[loose])
@@ -703,11 +705,22 @@ class _Inverse(Protocol):
     def delta(self, epsilon: float) -> Enclosure: ...
 
 
-def _better_than_contour(counts: Counts, smallest: float, queries: int) -> _Inverse | None:
-    """Return what may do better than a contour down to δ = smallest, in a fast query's time."""
+def _better_than_contour(
+    counts: Counts, smallest: float, queries: int, known: float
+) -> _Inverse | None:
+    """Return what may do better than a contour down to δ = smallest, in a fast query's time.
+
+    Args:
+        counts: pairs, composed in one order.
+        smallest: δ of all points.
+        queries: how many points.
+        known: the least ε of all points.
+    """
     closed = _closed(counts, smallest, most_terms=_FEW_KNOTS // queries)
     if closed is not None:
         return closed
+    if known > _MOST_ON_GRIDS:
+        return None
     try:
         return _Pessimistic(
             compose(counts, delta=smallest, cells=_FAST_GRID, rounding=MassRounding.PESSIMISTIC)

@@ -96,6 +96,24 @@ def test_bounds_by_parts_fall_to_the_atoms() -> None:
     assert steps * (near - far) > 8
 
 
+@pytest.mark.parametrize(("mu", "rate", "order"), [(13.3, 0.785, 0.15), (16.5, 0.0085, 0.09)])
+def test_losses_that_crowd_far_from_zero_let_the_modulus_fall(
+    mu: float, rate: float, order: float
+) -> None:
+    # half of the tilted mass lies beyond a loss of 20 to 100, and a walk steps by how it spreads
+    shift = GaussianShift(Fraction(mu) ** 2)
+    pair = Sampled(shift, Fraction(rate), Order.SYMMETRISED, 30.0)
+    whole = abs(moment(pair, complex(order)))
+    for reach in (0.05, 0.4, 3.0):
+        heights = reach * np.geomspace(1.0, 20.0, 12)
+        largest = max(abs(moment(pair, complex(order, t))) for t in heights.tolist())
+        with precision(160):
+            bound = float(modulus_beyond(pair, order, reach).upper())
+        least = min(bound, exp(log_decay(pair, order, reach)))
+        assert largest <= least * (1 + 1e-9)
+        assert max(bound, exp(log_decay(pair, order, reach))) < 0.9 * whole
+
+
 NOTHING = Enclosure(arb(0), arb.pos_inf()), arb(0)
 
 HEAVY: dict[DominatingPair, int] = {

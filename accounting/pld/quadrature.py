@@ -45,7 +45,7 @@ by (iii) with the argument at the box's upper right corner, since arg r grows wi
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, cos, exp, log, log1p, pi, sin, sqrt, tan
+from math import ceil, cos, exp, inf, log, log1p, pi, sqrt, tan
 
 import numpy as np
 import numpy.typing as npt
@@ -54,6 +54,9 @@ Floats = npt.NDArray[np.float64]
 
 WIDEST_SHIFT = 0.7
 """Largest shift of a line of integration, in units of π/μ, where the zeros of r lie."""
+
+_ELLIPSES = np.array([1.1, 1.2, 1.35, 1.6, 2.0, 2.5, 3.2, 4.0, 5.0, 6.5, 8.0])
+"""Parameters of Bernstein ellipses, of which the best is taken."""
 
 _FAR_COARSER = 4.0
 """How much coarser a rule is to be for which only small shifts are left."""
@@ -109,7 +112,7 @@ class Density:
         """Return the exponent of r in the integrand that is largest beyond r = 1."""
         return -order if self.falling else 1 + order
 
-    def log_bound(self, low: Floats, high: Floats, height: float) -> Floats:
+    def log_bound(self, low: Floats, high: Floats, height: Floats | float) -> Floats:
         """Return bounds on the log modulus over low <= Re x <= high, |Im x| <= height."""
         if self.laplace_epsilon is not None:
             return -(low + self.laplace_epsilon) / 2 - log(4)
@@ -196,16 +199,19 @@ def plan_panels(density: Density, rate: float, upper: float, demand: Demand) -> 
     """Return Gauss-Legendre panels on [density.lower, upper] for density · (r^(1+z) and r^(-z))."""
     width = upper - density.lower
     peak = max(0.0, _log_peak(density, rate, upper, demand.order))
-    best: tuple[Panel, ...] = ()
+    found: tuple[Floats, ...] = ()
+    least = inf
     for longest in (4.0, 2.0, 1.0, 0.5, 0.25, 0.125):
         count = max(1, ceil(width / longest))
         edges = density.lower + width * np.arange(count + 1) / count
         edges[-1] = upper  # to the last digit: a pair may be cut there
-        panels = _panels(density, rate, edges, demand.digits + log(count) - peak, demand)
-        if best and sum(p.points for p in panels) >= sum(p.points for p in best):
+        points, ellipse = _rules(density, rate, edges, demand.digits + log(count) - peak, demand)
+        total = float(np.sum(points))
+        if total >= least:
             break
-        best = panels
-    return best
+        found, least = (edges[:-1], edges[1:], points, ellipse), total
+    panels = zip(*(each.tolist() for each in found), strict=True)
+    return tuple(Panel(low, high, int(n), rho) for low, high, n, rho in panels)
 
 
 def _log_peak(density: Density, rate: float, upper: float, order: float) -> float:
@@ -215,32 +221,30 @@ def _log_peak(density: Density, rate: float, upper: float, order: float) -> floa
     return float(np.max(density.log_bound(x, x, 0.0) + density.power(order) * log_r))
 
 
-def _panels(
+def _rules(
     density: Density, rate: float, edges: Floats, digits: float, demand: Demand
-) -> tuple[Panel, ...]:
-    """Return the panels between edges, evenly spaced, each with the fewest points that do."""
+) -> tuple[Floats, Floats]:
+    """Return the fewest points that do on each panel between edges, evenly spaced, and its ρ."""
     low, high = edges[:-1], edges[1:]
     half, middle = float(np.max(high - low)) / 2, (high + low) / 2
-    points, ellipse = np.full(low.shape, 2.0**30), np.full(low.shape, 2.0)
-    for rho in (1.1, 1.2, 1.35, 1.6, 2.0, 2.5, 3.2, 4.0, 5.0, 6.5, 8.0):
-        height, reach = (rho - 1 / rho) / 2 * half, (rho + 1 / rho) / 2 * half
-        if density.slope * height >= 0.95 * pi:
-            break
-        peak = density.log_bound(middle - reach, middle + reach, height)
-        peak += _log_power(density, rate, demand, middle - reach, middle + reach, height)
-        excess = digits + peak + log(4.3 * half) - log1p(-(rho**-2))
-        needed = np.maximum(2, np.ceil(1 + excess / (2 * log(rho))))
-        ellipse = np.where(needed < points, rho, ellipse)
-        points = np.fmin(points, needed)  # NaN where an integrand's size is not known: no rule here
+    rho = _ELLIPSES[density.slope * (_ELLIPSES - 1 / _ELLIPSES) / 2 * half < 0.95 * pi][:, None]
+    height, reach = (rho - 1 / rho) / 2 * half, (rho + 1 / rho) / 2 * half
+    peak = density.log_bound(middle - reach, middle + reach, height)
+    peak += _log_power(density, rate, demand, middle - reach, middle + reach, height)
+    excess = digits + peak + log(4.3 * half) - np.log1p(-(rho**-2))
+    needed = np.maximum(2, np.ceil(1 + excess / (2 * np.log(rho))))
+    # no rule where none of the ellipses fits, or where an integrand's size is not known
+    needed = np.vstack([np.nan_to_num(needed, nan=np.inf), np.full(low.shape, 2.0**30)])
+    best = np.argmin(needed, axis=0)
+    ellipse = np.append(rho, 2.0)[best]
+    points = np.take_along_axis(needed, best[None], axis=0)[0]
     # few distinct numbers of points, so that the rules are found again
-    grain = np.maximum(4.0, 2.0 ** (np.floor(np.log2(points)) - 3))
-    points = grain * np.ceil(points / grain)
-    found = zip(low.tolist(), high.tolist(), points.tolist(), ellipse.tolist(), strict=True)
-    return tuple(Panel(a, b, int(n), rho) for a, b, n, rho in found)
+    grain = np.maximum(4.0, 2.0 ** (np.floor(np.log2(points)) - 2))
+    return grain * np.ceil(points / grain), ellipse
 
 
 def _log_power(
-    density: Density, rate: float, demand: Demand, low: Floats, high: Floats, height: float
+    density: Density, rate: float, demand: Demand, low: Floats, high: Floats, height: Floats
 ) -> Floats:
     """Return bounds on log (|r^(1+z)| + |r^(-z)|) over boxes, by (i), (ii'), (iii).
 
@@ -249,9 +253,10 @@ def _log_power(
     theta = density.slope * height
     top = np.exp(np.minimum(density.slope * high, 700.0)) * rate
     bottom = np.exp(np.minimum(density.slope * low, 700.0)) * rate
-    turn = np.arctan2(top * sin(theta), 1 - rate + top * cos(theta))
-    real = 1 - rate + np.minimum(bottom * cos(theta), top * cos(theta))
-    least = np.maximum((1 - rate + bottom) * cos(theta / 2), real)
+    cosine = np.cos(theta)
+    turn = np.arctan2(top * np.sin(theta), 1 - rate + top * cosine)
+    real = 1 - rate + np.minimum(bottom * cosine, top * cosine)
+    least = np.maximum((1 - rate + bottom) * np.cos(theta / 2), real)
     power = np.maximum(-demand.order * np.log(least), 0.0)
     if not density.falling:
         power = np.maximum(power, (1 + demand.order) * np.log(1 - rate + top))

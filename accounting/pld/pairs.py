@@ -21,6 +21,18 @@ from ...mechanisms.errors import (
     require_rate,
 )
 
+_LEAST_RATE = Fraction(2) ** -1022
+"""The smallest rate whose inverse a double holds: of less, bounds would be no numbers."""
+
+
+def _require_drawn(rate: Fraction) -> None:
+    """Raise `InvalidParameter` for a rate that is none, or too small for doubles."""
+    if not _LEAST_RATE <= rate < 1:
+        allowed = (
+            "in [2^-1022, 1): 0 costs nothing, 1 is the shift, less is below what doubles hold"
+        )
+        raise InvalidParameter("rate", float(rate) or rate, allowed)
+
 
 class Order(Enum):
     """Which of the two data sets stands first in the pair of a sampled mechanism."""
@@ -173,8 +185,7 @@ class Sampled:
 
     def __post_init__(self) -> None:
         require_rate("rate", self.rate)
-        if not 0 < self.rate < 1:
-            raise InvalidParameter("rate", self.rate, "in (0, 1): 0 costs nothing, 1 is the base")
+        _require_drawn(self.rate)
         # moments are looked up by pair many times a query, and hashes of fractions are slow
         object.__setattr__(self, "_hash", hash((self.base, self.rate, self.order, self.cut)))
 
@@ -221,8 +232,7 @@ class DrawnShifts:
 
     def __post_init__(self) -> None:
         require_positive("mu_squared", self.mu_squared)
-        if not 0 < self.rate < 1:
-            raise InvalidParameter("rate", self.rate, "in (0, 1): 0 costs nothing, 1 is a shift")
+        _require_drawn(self.rate)
         require_positive_int("size", self.size)
 
 
@@ -244,8 +254,7 @@ class ReplacedInSample:
 
     def __post_init__(self) -> None:
         require_positive("mu_squared", self.mu_squared)
-        if not 0 < self.rate < 1:
-            raise InvalidParameter("rate", self.rate, "in (0, 1): 0 costs nothing, 1 is a shift")
+        _require_drawn(self.rate)
 
 
 @dataclass(frozen=True, slots=True)

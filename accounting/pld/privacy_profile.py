@@ -16,6 +16,7 @@ from functools import cached_property
 from math import inf
 
 import numpy as np
+from flint import arb
 from numpy.typing import ArrayLike
 
 from ...mechanisms.adjacency import Adjacency
@@ -26,6 +27,10 @@ from . import routes
 from .from_mechanisms import Unprotected, orders_of, pairs_of
 from .pairs import DominatingPair
 from .routes import Counts, Floats
+
+_FARTHEST = 2.0**500
+"""The largest ε that is asked for: δ falls, so that its δ is an upper bound beyond. Products of ε
+and orders would overflow not far from there."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +81,11 @@ class PrivacyProfile:
         require_nonnegative("epsilon", epsilon)
         if self.unprotected:
             return Enclosure.of(1)
-        largest = Enclosure.of(0)
+        largest, near = Enclosure.of(0), min(epsilon, _FARTHEST)
         for counts in self.orders:
-            if not routes.delta_at_most(counts, epsilon, largest.lower):
-                largest = maximum((largest, routes.delta(counts, epsilon)))
-        return largest
+            if not routes.delta_at_most(counts, near, largest.lower):
+                largest = maximum((largest, routes.delta(counts, near)))
+        return largest if near == epsilon else Enclosure(arb(0), largest.upper)
 
     def delta_upper(self, epsilon: float) -> float:
         """Return a fast upper bound on δ(ε), ε >= 0."""
@@ -98,7 +103,7 @@ class PrivacyProfile:
         values = np.asarray(epsilons, dtype=np.float64)
         for value in values.flat:
             require_nonnegative("epsilon", float(value))
-        return self._largest_fast(values, 1.0, routes.deltas_upper)
+        return self._largest_fast(np.minimum(values, _FARTHEST), 1.0, routes.deltas_upper)
 
     def _largest_fast(
         self, values: Floats, worst: float, answer: Callable[[Counts, Floats, Floats], Floats]

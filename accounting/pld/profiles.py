@@ -183,8 +183,8 @@ class _Mixture(NamedTuple):
 @lru_cache(maxsize=64)
 def _mixture(pair: DrawnShifts, bits: int) -> _Mixture:
     """Return the weights and the polynomial of a mixture, with as many bits as are asked for."""
-    # exponents as large as (nμ)² lose so many digits
-    bits += int(pair.size**2 * pair.mu_squared).bit_length()
+    # exponents as large as (nμ)² lose so many digits, and 1 - q is as near to one as q is to zero
+    bits += int(pair.size**2 * pair.mu_squared).bit_length() + int(1 / pair.rate).bit_length()
     with precision(bits):
         n, q, mu_squared = pair.size, ball_of(pair.rate), ball_of(pair.mu_squared)
         weights = [comb(n, j) * q**j * (1 - q) ** (n - j) for j in range(n + 1)]

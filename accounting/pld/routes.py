@@ -12,7 +12,7 @@ gave it.
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from math import ceil, inf, log, log2, nextafter
+from math import ceil, frexp, inf, log, log2, nextafter
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -39,7 +39,7 @@ from .pairs import (
     Sampled,
 )
 from .product_events import epsilon_floor
-from .profiles import delta_of, total_variation
+from .profiles import delta_of, tails_of, total_variation
 from .revealed_sample import revealed, revealed_form
 from .saddle import chernoff_delta, epsilon_by_moments
 from .truncation import epsilon_by_truncation
@@ -283,9 +283,13 @@ class _OneEvent(Route):
         pair = _single(counts)
         if pair is None:
             return None
-        with precision(160):
-            ball = delta_of(pair, arb(epsilon))
-            return Enclosure(ball.lower().max(arb(0)).lower(), ball.upper().max(arb(0)).upper())
+        # e^ε loses as many bits as ε has
+        with precision(160 + max(frexp(epsilon)[1], 0)):
+            p, q = tails_of(pair, arb(epsilon))
+            ball = p - arb(epsilon).exp() * q
+            # δ <= P(L > ε), which is known where e^ε hides the difference
+            upper = ball.upper().min(p.upper()).max(arb(0)).upper()
+            return Enclosure(ball.lower().max(arb(0)).min(upper).lower(), upper)
 
 
 def _single(counts: Counts) -> DominatingPair | None:

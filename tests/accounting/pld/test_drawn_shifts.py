@@ -20,8 +20,14 @@ from dpledger.accounting.guarantees import deltas_at, epsilons_at, guarantee
 from dpledger.accounting.numbers.enclosure import precision
 from dpledger.accounting.numbers.grade import Grade
 from dpledger.accounting.planning import calibrate_noise_multiplier
-from dpledger.accounting.pld import routes
-from dpledger.accounting.pld.pairs import DrawnShifts, GaussianShift, Order, Sampled
+from dpledger.accounting.pld import PrivacyProfile, routes
+from dpledger.accounting.pld.pairs import (
+    DrawnShifts,
+    GaussianShift,
+    Order,
+    ReplacedInSample,
+    Sampled,
+)
 from dpledger.accounting.pld.profiles import delta_of
 from dpledger.mechanisms import (
     AccumulatedPoisson,
@@ -140,6 +146,27 @@ def test_units_of_several_records_need_less_noise_than_all_drawn_at_once() -> No
     coarse = calibrate_noise_multiplier(whole, target_epsilon=1.0, delta=1e-5)
     assert found.guarantee.epsilon.upper_float <= 1.0
     assert found.noise_multiplier < 0.7 * coarse.noise_multiplier
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_rates_next_to_nothing_are_priced(order: Order) -> None:
+    # one record of three is drawn, if any: the total variation of one shift
+    pair = DrawnShifts(Fraction(1), Fraction(1e-300), 3, order)
+    truth = 3e-300 * (2 * norm.cdf(0.5) - 1)
+    found = PrivacyProfile.of_pairs({pair: 1})
+    assert truth * (1 - 1e-9) <= found.delta(0.0).upper_float < 1e-40
+    assert found.epsilon(1e-9).upper_float == 0
+    assert truth <= PrivacyProfile.of_pairs({pair: 1000}).delta(0.0).upper_float < 1e-40
+
+
+def test_rates_below_what_doubles_hold_are_refused_with_their_value() -> None:
+    for make in (
+        lambda q: DrawnShifts(Fraction(1), q, 3, Order.MIXTURE_FIRST),
+        lambda q: Sampled(GaussianShift(Fraction(1)), q, Order.SYMMETRISED),
+        lambda q: ReplacedInSample(Fraction(1), q),
+    ):
+        with pytest.raises(InvalidParameter, match=r"^rate=1e-320 must be in \[2\^-1022, 1\)"):
+            make(Fraction(1e-320))
 
 
 @pytest.mark.parametrize("bad", [Fraction(0), Fraction(1), Fraction(-1, 2)])

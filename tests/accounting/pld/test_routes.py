@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dpledger.accounting.pld import routes
+from dpledger.accounting.pld import PrivacyProfile, routes
 from dpledger.accounting.pld.pairs import DominatingPair, GaussianShift, Order, Sampled
 
 MANY = Sampled(GaussianShift(Fraction(1, 10**9)), Fraction(9, 10), Order.MIXTURE_FIRST)
@@ -74,3 +74,17 @@ def test_no_grid_follows_one_that_leaves_far_more_open_than_is_known(
     found = routes._narrowed(known, {MANY: 2}, 1e-5, routes.arb(0), (1 << 13, 1 << 15))
     assert found.relative_width == known.relative_width
     assert sizes == [1 << 13, 1 << 15][:asked]
+
+
+@pytest.mark.parametrize("epsilon", [1e100, 1e154, 1e300, 1.7e308])
+@pytest.mark.parametrize("times", [1, 1000])
+def test_epsilons_beyond_all_reason_have_next_to_no_delta(times: int, epsilon: float) -> None:
+    shift = GaussianShift(Fraction(1))
+    for pair in (shift, *(Sampled(shift, Fraction(1, 100), order) for order in Order)):
+        found = PrivacyProfile.of_pairs({pair: times})
+        enclosed = found.delta(epsilon)
+        assert 0 <= enclosed.lower_float <= found.delta_upper(epsilon) <= 1e-300
+        assert enclosed.upper_float <= 1e-300
+    # with next to no noise next to all of δ is left there
+    found = PrivacyProfile.of_pairs({GaussianShift(Fraction(10) ** 200): times})
+    assert found.delta(1e100).upper_float == found.delta_upper(1e100) == 1

@@ -93,7 +93,9 @@ Inductive mechanism :=
   | DiscreteLaplaceStep (moved : relation) (squared : Q) (by_rules : derivation) (scale : Q)
   | DiscreteGaussianStep (moved : relation) (squared : Q) (by_rules : derivation) (noise_std : Q)
   | ResponseStep (truth : Q) (answers : positive)
-  | Repeated (inner times : positive).
+  | Repeated (inner times : positive)
+  (** Made of parts by party: of each party its number, and the mechanisms that it runs. *)
+  | Parties (parts : list (positive * list positive)).
 
 (** A release, [times] times; it names the parties whose records enter it, or nobody if everybody's
     do. *)
@@ -122,6 +124,7 @@ Inductive rule :=
   | RandomisedResponsePure (mechanism : positive) (epsilon : Q)
   | Composition (times : list positive)
   | RepeatedRule (mechanism : positive)
+  | PartiesRule (mechanism : positive)
   | EventsRule
   | Weaken (value : Q)
   | Restate  (** post-processing, given *)
@@ -501,12 +504,24 @@ End Executions.
 
 (** ** Satisfying an event list *)
 
-(** Steps that a mechanism consists of. *)
-Definition steps_of (c : certificate) (i : positive) : list positive :=
+(** What a mechanism repeats, so often. *)
+Definition repeats (c : certificate) (i : positive) : list positive :=
   match mechanism_at c i with
   | Some (Repeated inner times) => repeat inner (Pos.to_nat times)
   | _ => [i]
   end.
+
+(** What a mechanism is to a record of party [j]: that party's part. *)
+Definition held_by (c : certificate) (j : nat) (i : positive) : list positive :=
+  match mechanism_at c i with
+  | Some (Parties parts) =>
+      flat_map (fun part => if Nat.eqb (Pos.to_nat (fst part)) j then snd part else []) parts
+  | _ => [i]
+  end.
+
+(** Steps that a mechanism consists of, for a record of party [j]; parts may repeat something, too. *)
+Definition steps_of (c : certificate) (j : nat) (i : positive) : list positive :=
+  flat_map (repeats c) (flat_map (held_by c j) (repeats c i)).
 
 (** Whether an event reads the records of party [j]. *)
 Definition concerns (e : event) (j : nat) : bool :=
@@ -519,7 +534,7 @@ Definition concerns (e : event) (j : nat) : bool :=
 Definition allowed (c : certificate) (j : nat) : list positive :=
   flat_map (fun e =>
     if concerns e j
-    then concat (repeat (steps_of c (event_mechanism e)) (Pos.to_nat (event_times e)))
+    then concat (repeat (steps_of c j (event_mechanism e)) (Pos.to_nat (event_times e)))
     else []) (events c).
 
 Section Rounds.

@@ -263,7 +263,16 @@ Fixpoint renormalised (d : derivation) : bool :=
   | Binary _ _ p q => renormalised p || renormalised q
   end.
 
-(** A step under [r] whose sensitivity follows; repetitions of such a step. *)
+(** A listed mechanism that is not made of parts by party, and repeats none that is. *)
+Definition undivided (table : PositiveMap.t mechanism) (i : positive) : bool :=
+  match PositiveMap.find i table with
+  | Some (Repeated inner _) =>
+      match PositiveMap.find inner table with Some (Parties _) | None => false | Some _ => true end
+  | Some (Parties _) | None => false
+  | Some _ => true
+  end.
+
+(** A step under [r] whose sensitivity follows; repetitions of such a step, and parts by party. *)
 Definition mechanism_ok (r : relation) (table : PositiveMap.t mechanism) (m : mechanism) : bool :=
   match m with
   | GaussianStep moved squared d std | DiscreteGaussianStep moved squared d std =>
@@ -283,6 +292,7 @@ Definition mechanism_ok (r : relation) (table : PositiveMap.t mechanism) (m : me
       | Some (Repeated _ _) | None => false
       | Some _ => true
       end
+  | Parties parts => forallb (fun part => forallb (undivided table) (snd part)) parts
   end.
 
 (** ** Exposures: how often which mechanism reads a record; by number, each number once *)
@@ -337,18 +347,70 @@ Definition common_view (events : list event) : exposure :=
   canonical (flat_map (fun e =>
     if common e then [(event_mechanism e, event_times e)] else []) events).
 
-(** Each party once, by a table of those seen. *)
-Fixpoint parties_of (events : list event) : PositiveMap.t unit :=
+(** Each party once that events name, by a table of those seen. *)
+Fixpoint parties_of (named : event -> list positive) (events : list event) : PositiveMap.t unit :=
   match events with
   | [] => PositiveMap.empty unit
-  | e :: rest => fold_right (fun p => PositiveMap.add p tt) (parties_of rest) (event_parties e)
+  | e :: rest => fold_right (fun p => PositiveMap.add p tt) (parties_of named rest) (named e)
   end.
 
 Definition views (events : list event) : list exposure :=
-  match PositiveMap.elements (parties_of events) with
+  match PositiveMap.elements (parties_of event_parties events) with
   | [] => [common_view events]
   | named => map (fun p => view events (fst p)) named
   end.
+
+(** The same where mechanisms that are made of parts by party are taken apart: a record meets its own
+    party's part, as often as the whole is repeated. *)
+Section Apart.
+
+Variable table : PositiveMap.t mechanism.
+
+Definition parts_for (p : positive) (parts : list (positive * list positive)) : list positive :=
+  flat_map (fun part => if Pos.eqb (fst part) p then snd part else []) parts.
+
+(** The parts of a mechanism by party, and how often it repeats them. *)
+Definition divided (i : positive) : option (list (positive * list positive) * positive) :=
+  match PositiveMap.find i table with
+  | Some (Parties parts) => Some (parts, 1%positive)
+  | Some (Repeated inner n) =>
+      match PositiveMap.find inner table with
+      | Some (Parties parts) => Some (parts, n)
+      | _ => None
+      end
+  | _ => None
+  end.
+
+Definition taken_apart (p : positive) (e : event) : exposure :=
+  match divided (event_mechanism e) with
+  | Some (parts, n) => map (fun i => (i, (event_times e * n)%positive)) (parts_for p parts)
+  | None => [(event_mechanism e, event_times e)]
+  end.
+
+Definition named_apart (e : event) : list positive :=
+  event_parties e
+  ++ match divided (event_mechanism e) with Some (parts, _) => map fst parts | None => [] end.
+
+Definition view_apart (events : list event) (p : positive) : exposure :=
+  canonical (flat_map (fun e => if names e p then taken_apart p e else []) events).
+
+(** A party that releases nothing costs nothing. *)
+Definition views_apart (events : list event) : list exposure :=
+  filter (fun v => match v with [] => false | _ => true end)
+    (match PositiveMap.elements (parties_of named_apart events) with
+     | [] => [view_apart events 1]
+     | named => map (fun p => view_apart events (fst p)) named
+     end).
+
+(** What the parts of a mechanism expose the records of each party to that runs any. *)
+Definition exposures_by_party (parts : list (positive * list positive)) : list exposure :=
+  flat_map (fun part =>
+    match parts_for (fst part) parts with
+    | [] => []
+    | held => [canonical (map (fun i => (i, 1%positive)) held)]
+    end) parts.
+
+End Apart.
 
 (** ** Nodes *)
 
@@ -392,6 +454,7 @@ Definition discrete_laplace_ratio (m : mechanism) : option Q :=
     DP what pays in zCDP. Approximate DP is of a part's own steps. *)
 Definition pays_in (kind : notion) (m : mechanism) : bool :=
   match kind, m with
+  | _, Parties _ => true
   | Gdp _, (GaussianStep _ _ _ _ | Repeated _ _) => true
   | (Zcdp _ | Rdp _ _), (GaussianStep _ _ _ _ | Repeated _ _) => true
   | (Zcdp _ | Rdp _ _), (LaplaceStep _ _ _ _ | DiscreteLaplaceStep _ _ _ _) => true
@@ -544,8 +607,8 @@ Variable table : PositiveMap.t mechanism.
 (** The step that a mechanism repeats, and how often. *)
 Definition repeated_step (m : positive) : option (positive * positive) :=
   match PositiveMap.find m table with
-  | Some (Repeated inner n) => Some (inner, n)
-  | Some _ => Some (m, 1%positive)
+  | Some (Repeated inner n) => guard (undivided table m) (inner, n)
+  | Some _ => guard (undivided table m) (m, 1%positive)
   | None => None
   end.
 
@@ -692,7 +755,8 @@ End Losses.
 
 Section Nodes.
 
-Variables (table : PositiveMap.t mechanism) (r : relation) (seen : list exposure).
+(** What a record can be exposed to: mechanisms as they are, or taken apart by party. *)
+Variables (table : PositiveMap.t mechanism) (r : relation) (seen seen_apart : list exposure).
 
 (** Whether all mechanisms pay in a notion. *)
 Variable all_pay_in : notion -> bool.
@@ -786,6 +850,31 @@ Fixpoint dearest (premises : list judgement) (first : claim) : option (list expo
   | _ :: _ => None
   end.
 
+(** The same of what each party's part of a mechanism exposes its records to. *)
+Fixpoint exposures_eqb (d e : list exposure) : bool :=
+  match d, e with
+  | [], [] => true
+  | x :: d', y :: e' => exposure_eqb x y && exposures_eqb d' e'
+  | _, _ => false
+  end.
+
+Definition by_party (m : positive) (premises : list judgement) : option judgement :=
+  match PositiveMap.find m table, premises with
+  | Some (Parties parts), first :: _ =>
+      match dearest premises (statement_of first) with
+      | Some (covered, most) =>
+          guard (exposures_eqb covered (exposures_by_party parts))
+            (Part [(m, 1%positive)] (costing most (statement_of first)))
+      | None => None
+      end
+  | _, _ => None
+  end.
+
+(** Every one of these is covered, and nothing else is. *)
+Definition same_exposures (covered vs : list exposure) : bool :=
+  forallb (fun v => existsb (exposure_eqb v) covered) vs
+  && forallb (fun e => existsb (exposure_eqb e) vs) covered.
+
 (** From what a record of each party is exposed to, to the run. *)
 Definition all_events (premises : list judgement) : option judgement :=
   match premises with
@@ -794,8 +883,7 @@ Definition all_events (premises : list judgement) : option judgement :=
       match dearest premises (statement_of first) with
       | Some (covered, most) =>
           guard (all_pay_in (claim_notion (statement_of first))
-                 && forallb (fun v => existsb (exposure_eqb v) covered) seen
-                 && forallb (fun e => existsb (exposure_eqb e) seen) covered)
+                 && (same_exposures covered seen || same_exposures covered seen_apart))
             (Whole (costing most (statement_of first)))
       | None => None
       end
@@ -881,6 +969,7 @@ Definition of_parts (rule : rule) (premises : list judgement) : option judgement
   | RandomisedResponsePure m eps, [] => pure_leaf m (response_suffices eps) eps
   | Composition counts, _ => composition counts premises
   | RepeatedRule m, _ => repeated m premises
+  | PartiesRule m, _ => by_party m premises
   | EventsRule, _ => all_events premises
   | Weaken cost, [Part e s] => option_map (Part e) (weaken cost s)
   | Restate, [Part e s] => Some (Part e s)
@@ -932,20 +1021,22 @@ Fixpoint all_nodes (known : PositiveMap.t judgement) (next : positive) (last : o
 
 End Nodes.
 
-(** All mechanisms are about one relation, the first one's. *)
-Definition relation_of (c : certificate) : relation :=
-  match mechanisms c with
-  | GaussianStep moved _ _ _ :: _ | SampledStep _ moved _ _ _ :: _
-  | LaplaceStep moved _ _ _ :: _ | DiscreteLaplaceStep moved _ _ _ :: _
-  | DiscreteGaussianStep moved _ _ _ :: _ => moved
+(** All mechanisms are about one relation, that of the first which states one. *)
+Fixpoint first_relation (l : list mechanism) : relation :=
+  match l with
+  | (GaussianStep moved _ _ _ | SampledStep _ moved _ _ _ | LaplaceStep moved _ _ _
+     | DiscreteLaplaceStep moved _ _ _ | DiscreteGaussianStep moved _ _ _) :: _ => moved
+  | (Repeated _ _ | Parties _) :: rest => first_relation rest
   | _ => ReplaceOne
   end.
+
+Definition relation_of (c : certificate) : relation := first_relation (mechanisms c).
 
 Definition judged (c : certificate) : option judgement :=
   let table := numbered 1 (mechanisms c) in
   let r := relation_of c in
   if forallb (mechanism_ok r table) (mechanisms c) then
-    all_nodes table r (views (events c)) (fun kind => forallb (pays_in kind) (mechanisms c))
+    all_nodes table r (views (events c)) (views_apart table (events c)) (fun kind => forallb (pays_in kind) (mechanisms c))
       (PositiveMap.empty judgement) 1 None (nodes c)
   else None.
 

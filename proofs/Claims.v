@@ -245,10 +245,10 @@ End Filtered.
 
 Section Nodes.
 
-Context (table : PositiveMap.t mechanism) (r : relation) (seen : list exposure).
+Context (table : PositiveMap.t mechanism) (r : relation) (seen apart : list exposure).
 Context (all_pay_in : notion -> bool) (P : judgement -> Prop).
 Hypothesis kept_by_rules : forall rule premises j,
-  (forall i, In i premises -> P i) -> follows table r seen all_pay_in rule premises = Some j -> P j.
+  (forall i, In i premises -> P i) -> follows table r seen apart all_pay_in rule premises = Some j -> P j.
 
 Lemma at_places_keep known places premises :
   (forall i j, PositiveMap.find i known = Some j -> P j) ->
@@ -265,12 +265,12 @@ Qed.
 Lemma all_nodes_keep todo known next last j :
   (forall i j, PositiveMap.find i known = Some j -> P j) ->
   (forall j, last = Some j -> P j) ->
-  all_nodes table r seen all_pay_in known next last todo = Some j -> P j.
+  all_nodes table r seen apart all_pay_in known next last todo = Some j -> P j.
 Proof.
   revert known next last; induction todo as [|n todo IH]; simpl; intros known next last V L H.
   - apply L, H.
   - destruct (at_places known (node_premises n)) as [premises|] eqn:At; [|discriminate].
-    destruct (follows _ _ _ _ (node_rule n) premises) as [j'|] eqn:F; [|discriminate].
+    destruct (follows _ _ _ _ _ (node_rule n) premises) as [j'|] eqn:F; [|discriminate].
     destruct (claim_eqb (statement_of j') (node_conclusion n)); [|discriminate].
     assert (V' : P j').
     { apply kept_by_rules with (2 := F); apply (at_places_keep known _ _ V At). }
@@ -313,20 +313,20 @@ Proof.
 Qed.
 
 (** No other rule speaks of a filter. *)
-Lemma of_parts_kept table r seen pays rule premises j :
-  of_parts table r seen pays rule premises = Some j -> kept_valid j.
+Lemma of_parts_kept table r seen apart pays rule premises j :
+  of_parts table r seen apart pays rule premises = Some j -> kept_valid j.
 Proof.
   destruct j as [e s|s|b s]; intros H; try exact Logic.I; exfalso; revert H.
   destruct rule; cbn [of_parts]; try (destruct premises; discriminate);
-    unfold leaf, pure_leaf, composition, repeated, all_events, weaken, privacy_loss, laplace_losses,
+    unfold leaf, pure_leaf, composition, repeated, by_party, all_events, weaken, privacy_loss, laplace_losses,
       option_map,
       guard;
     repeat (match goal with |- context [match ?x with _ => _ end] => destruct x end;
             try discriminate).
 Qed.
 
-Lemma follows_kept table r seen pays rule premises j :
-  (forall i, In i premises -> kept_valid i) -> follows table r seen pays rule premises = Some j ->
+Lemma follows_kept table r seen apart pays rule premises j :
+  (forall i, In i premises -> kept_valid i) -> follows table r seen apart pays rule premises = Some j ->
   kept_valid j.
 Proof.
   intros V H; destruct premises as [|[e s|s|b s] [|i premises]];
@@ -344,7 +344,7 @@ Theorem check_filter_sound (c : certificate) (kept s : claim) :
 Proof.
   unfold check_filter, judged; cbv zeta; intros H X A null outcomes law reads cost most F.
   destruct (forallb _ (mechanisms c)); [|discriminate].
-  destruct (all_nodes _ _ _ _ _ _ _ _) as [[e s'|s'|k s']|] eqn:N; try discriminate.
+  destruct (all_nodes _ _ _ _ _ _ _ _ _) as [[e s'|s'|k s']|] eqn:N; try discriminate.
   injection H as -> ->; apply all_nodes_keep with (P := kept_valid) in N.
   - exact (proj2 (N X A null outcomes law reads cost most F)).
   - apply follows_kept.

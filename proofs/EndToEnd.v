@@ -73,6 +73,15 @@ Proof.
   - apply example_satisfied, Hg.
 Qed.
 
+(** As a release of several parties, each party's part counted for its own records. *)
+Theorem parties_gdp (grid : list R) :
+  ascending m_infty grid -> holds 0 (example_run grid) (Claim ReplaceOne 1 (Gdp 1)).
+Proof.
+  intros Hg; apply (check_sound parties_example).
+  - vm_compute; reflexivity.
+  - apply parties_satisfied, Hg.
+Qed.
+
 (** The minimiser over the records that are there, one of which is added or removed. *)
 Theorem minimised_gdp (grid : list R) :
   ascending m_infty grid ->

@@ -51,7 +51,7 @@ Qed.
 
 Lemma one_message_satisfies law sampled how held m todo grid :
   ascending m_infty grid ->
-  (forall i n, m <> Repeated i n) ->
+  match m with Repeated _ _ | Parties _ => False | _ => True end ->
   (let r := one_message law sampled how held grid in
    gaussian_round 0 r [] (Some m) \/ laplace_round 0 r [] (Some m) \/ response_round r [] (Some m)) ->
   satisfies 0 (Certificate [m] [Event 1 [1%positive] 1] todo)
@@ -60,7 +60,7 @@ Proof.
   intros Hg Once Hm; split; [intros h before; exact Hg|intros h; exact Hm|].
   intros j h I; exists [].
   apply transcripts_length in I; destruct h as [|o [|o' h]]; try discriminate.
-  destruct m as [| | | | | |i n]; [| | | | | |destruct (Once i n eq_refl)];
+  destruct m; try contradiction;
     simpl; unfold allowed, concerns; simpl; destruct j as [|[|j]]; simpl; reflexivity.
 Qed.
 
@@ -71,7 +71,7 @@ Lemma one_release_satisfies sampled how held m moved squared d todo grid :
   satisfies 0 (Certificate [m] [Event 1 [1%positive] 1] todo) (one_release sampled how held grid).
 Proof.
   intros Hg Hm Hd; apply one_message_satisfies; [exact Hg| |left].
-  - destruct Hm as [[E _]|(drawn & E & _)]; injection E as ->; discriminate.
+  - destruct Hm as [[E _]|(drawn & E & _)]; injection E as ->; exact Logic.I.
   - exists moved, squared, d, 1%Q.
     split; [left; split; [exact Hm|cbn; f_equal; symmetry; apply Q2R_number]|split].
     + intros j data R; apply Nat.eqb_eq in R; subst j; exact Hd.
@@ -96,6 +96,25 @@ Theorem example_satisfied grid :
 Proof.
   intros Hg; apply one_release_satisfies with (2 := or_introl (conj eq_refl eq_refl));
     [exact Hg|apply mean_derives].
+Qed.
+
+(** The same as a release of two parties, the second of which releases nothing; a record's own
+    party's part counts once. *)
+Definition parties_example : certificate := Certificate
+  [GaussianStep ReplaceOne 1 (Leaf (MeanOfBounded 1 2) 1) 1; Parties [(1, [1]); (2, [])]%positive]
+  [Event 2 [] 1]
+  [Node (GaussianGdp 1) [] (Claim ReplaceOne 1 (Gdp 1));
+   Node (PartiesRule 2) [1%positive] (Claim ReplaceOne 1 (Gdp 1));
+   Node EventsRule [2%positive] (Claim ReplaceOne 1 (Gdp 1));
+   Node EventsRule [1%positive] (Claim ReplaceOne 1 (Gdp 1))].
+
+Theorem parties_satisfied grid :
+  ascending m_infty grid -> satisfies 0 parties_example (example_run grid).
+Proof.
+  intros Hg; destruct (example_satisfied grid Hg) as [Ascend Steps Allowed].
+  split; [exact Ascend|exact Steps|]; intros j h I.
+  replace (allowed parties_example j) with (allowed example j); [apply Allowed, I|].
+  destruct j as [|[|[|j]]]; reflexivity.
 Qed.
 
 (** The probability of an event of the only message's only number. *)
@@ -414,7 +433,7 @@ Qed.
 Theorem laplace_satisfied cost claimed grid :
   ascending m_infty grid -> satisfies 0 (laplace_example cost claimed) (laplace_run grid).
 Proof.
-  intros Hg; apply one_message_satisfies; [exact Hg|discriminate|right; left].
+  intros Hg; apply one_message_satisfies; [exact Hg|exact Logic.I|right; left].
   exists AddRemoveOne, 1%Q, (Leaf HistogramL1 1), 2%Q.
   split; [left; split; [reflexivity|cbn; f_equal; symmetry; apply Q2R_number]|split].
   - intros j data signs R Hs; apply Nat.eqb_eq in R; subst j; apply counts_derive, Hs.
@@ -467,7 +486,7 @@ Qed.
 Theorem discrete_satisfied grid :
   ascending m_infty grid -> satisfies 0 discrete_example (discrete_run grid).
 Proof.
-  intros Hg; apply one_message_satisfies; [exact Hg|discriminate|right; left].
+  intros Hg; apply one_message_satisfies; [exact Hg|exact Logic.I|right; left].
   exists AddRemoveOne, 1%Q, (Leaf HistogramL1 1), 2%Q; split; [right; split; [reflexivity|split]|split].
   - cbn; f_equal; symmetry; apply Q2R_number.
   - apply counts_whole.
@@ -491,7 +510,7 @@ Definition discrete_gaussian_run : list R -> execution R :=
 Theorem discrete_gaussian_satisfied grid :
   ascending m_infty grid -> satisfies 0 discrete_gaussian_example (discrete_gaussian_run grid).
 Proof.
-  intros Hg; apply one_message_satisfies; [exact Hg|discriminate|left].
+  intros Hg; apply one_message_satisfies; [exact Hg|exact Logic.I|left].
   exists AddRemoveOne, 1%Q, (Leaf Histogram 1), 2%Q; split; [right; split; [reflexivity|split]|split].
   - cbn; f_equal; symmetry; apply Q2R_number.
   - apply counts_whole.
@@ -514,7 +533,7 @@ Definition response_run : execution R :=
 
 Theorem response_satisfied : satisfies 0 response_example response_run.
 Proof.
-  apply one_message_satisfies; [exact Logic.I|discriminate|right; right].
+  apply one_message_satisfies; [exact Logic.I|exact Logic.I|right; right].
   exists (3 # 4)%Q, 2%positive; split; [reflexivity|split; [|split]].
   - cbn; f_equal; unfold Q2R; simpl; lra.
   - intros data; cbn; destruct (Rle_dec _ 0); lia.

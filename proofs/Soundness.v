@@ -65,8 +65,8 @@ Proof.
     + rewrite PositiveMap.gso by exact N; eauto.
 Qed.
 
-Lemma parties_of_in events e p :
-  In e events -> In p (event_parties e) -> PositiveMap.find p (parties_of events) = Some tt.
+Lemma parties_of_in named events e p :
+  In e events -> In p (named e) -> PositiveMap.find p (parties_of named events) = Some tt.
 Proof.
   assert (Keep : forall l t p, PositiveMap.find p t = Some tt ->
             PositiveMap.find p (fold_right (fun p => PositiveMap.add p tt) t l) = Some tt).
@@ -191,60 +191,56 @@ Proof.
   apply Rmult_lt_0_compat; lra.
 Qed.
 
-(** All steps of an exposure. *)
-Definition unrolled (e : exposure) : list positive :=
-  flat_map (fun mn => concat (repeat (steps_of c (fst mn)) (Pos.to_nat (snd mn)))) e.
+Lemma alone i step :
+  mechanism_at c i = Some step ->
+  (forall inner n, step <> Repeated inner n) -> (forall parts, step <> Parties parts) ->
+  forall j, steps_of c j i = [i].
+Proof.
+  intros F Once Whole j.
+  assert (E : repeats c i = [i])
+    by (unfold repeats; rewrite F; destruct step; try reflexivity; destruct (Once _ _ eq_refl)).
+  unfold steps_of; rewrite E; cbn [flat_map]; rewrite app_nil_r; unfold held_by; rewrite F.
+  destruct step; try (destruct (Whole _ eq_refl)); cbn [flat_map]; rewrite E; reflexivity.
+Qed.
 
-Lemma unrolled_coalesce e : unrolled (coalesce e) = unrolled e.
+(** All steps of an exposure, for a record of party [j]. *)
+Definition unrolled (j : nat) (e : exposure) : list positive :=
+  flat_map (fun mn => concat (repeat (steps_of c j (fst mn)) (Pos.to_nat (snd mn)))) e.
+
+Lemma unrolled_app j d e : unrolled j (d ++ e) = unrolled j d ++ unrolled j e.
+Proof. apply flat_map_app. Qed.
+
+Lemma unrolled_coalesce j e : unrolled j (coalesce e) = unrolled j e.
 Proof.
   induction e as [|[m n] e IH]; [reflexivity|]; simpl coalesce.
-  transitivity (concat (repeat (steps_of c m) (Pos.to_nat n)) ++ unrolled e); [|reflexivity].
+  transitivity (concat (repeat (steps_of c j m) (Pos.to_nat n)) ++ unrolled j e); [|reflexivity].
   rewrite <- IH; destruct (coalesce e) as [|[m' n'] e']; [reflexivity|].
   destruct (Pos.eqb_spec m m') as [->|N]; [|reflexivity].
   unfold unrolled; cbn [flat_map fst snd].
   rewrite Pos2Nat.inj_add, repeat_app, concat_app, app_assoc; reflexivity.
 Qed.
 
-Lemma unrolled_canonical e : Permutation (unrolled (canonical e)) (unrolled e).
+Lemma unrolled_canonical j e : Permutation (unrolled j (canonical e)) (unrolled j e).
 Proof.
   unfold canonical; rewrite unrolled_coalesce; unfold unrolled.
   apply Permutation_flat_map, Permutation_sym, SortByNumber.Permuted_sort.
 Qed.
 
-Section Weights.
+(** What a party's record pays for an exposure, a price a step. *)
+Definition weight (price : positive -> R) (j : nat) (e : exposure) : R := total (unrolled j e) price.
 
-Variable price : positive -> R.
-Hypothesis price_nonneg : forall i, 0 <= price i.
+Lemma weight_canonical price j e : weight price j (canonical e) = weight price j e.
+Proof. apply total_permutation, unrolled_canonical. Qed.
 
-Definition step_weight (i : positive) : R := total (steps_of c i) price.
-Definition weight (e : exposure) : R :=
-  total e (fun mn => IZR (Zpos (snd mn)) * step_weight (fst mn)).
+Lemma weight_app price j d e : weight price j (d ++ e) = weight price j d + weight price j e.
+Proof. unfold weight; rewrite unrolled_app; apply total_app. Qed.
 
-Lemma step_weight_nonneg i : 0 <= step_weight i.
-Proof. apply total_nonneg; auto. Qed.
-
-Lemma weight_coalesce e : weight (coalesce e) = weight e.
+Lemma weight_repeated price j n e :
+  weight price j (repeated_exposure n e) = IZR (Zpos n) * weight price j e.
 Proof.
-  induction e as [|[m n] e IH]; [reflexivity|]; simpl coalesce.
-  transitivity (IZR (Zpos n) * step_weight m + weight e); [|reflexivity]; rewrite <- IH.
-  destruct (coalesce e) as [|[m' n'] e']; [reflexivity|].
-  destruct (Pos.eqb_spec m m') as [->|N]; [|reflexivity].
-  unfold weight; cbn [total fst snd]; rewrite Pos2Z.inj_add, plus_IZR; ring.
-Qed.
-
-Lemma weight_canonical e : weight (canonical e) = weight e.
-Proof.
-  unfold canonical; rewrite weight_coalesce.
-  symmetry; apply total_permutation, SortByNumber.Permuted_sort.
-Qed.
-
-Lemma weight_app d e : weight (d ++ e) = weight d + weight e.
-Proof. apply total_app. Qed.
-
-Lemma weight_repeated n e : weight (repeated_exposure n e) = IZR (Zpos n) * weight e.
-Proof.
-  unfold weight, repeated_exposure; rewrite total_map, <- total_scal; apply total_ext.
-  intros [m k] _; cbn [fst snd]; rewrite Pos2Z.inj_mul, mult_IZR; ring.
+  unfold weight, unrolled, repeated_exposure; rewrite !total_flat_map, total_map, <- total_scal.
+  apply total_ext; intros [m k] _; cbn [fst snd].
+  rewrite !total_concat_repeat, Pos2Nat.inj_mul, mult_INR, !INR_positive; ring.
 Qed.
 
 Lemma exposure_eqb_eq d e : exposure_eqb d e = true -> d = e.
@@ -253,27 +249,138 @@ Proof.
   rewrite !andb_true_iff, !Pos.eqb_eq; intros [[-> ->] H]; f_equal; auto.
 Qed.
 
+Lemma exposures_eqb_eq d e : exposures_eqb d e = true -> d = e.
+Proof.
+  revert e; induction d as [|x d IH]; intros [|y e]; simpl; try congruence.
+  rewrite andb_true_iff; intros [E H]; f_equal; [apply exposure_eqb_eq, E|auto].
+Qed.
+
+(** ** Parts by party *)
+
+Lemma repeat_repeat {A} (l : list A) n k :
+  concat (repeat (concat (repeat l n)) k) = concat (repeat l (k * n)).
+Proof.
+  induction k as [|k IH]; [reflexivity|]; simpl; rewrite repeat_app, concat_app, IH; reflexivity.
+Qed.
+
+Lemma flat_map_both {A B} (f g : A -> list B) l :
+  Permutation (flat_map f l ++ flat_map g l) (flat_map (fun a => f a ++ g a) l).
+Proof.
+  induction l as [|a l IH]; simpl; [constructor|]; rewrite <- IH, !app_assoc.
+  apply Permutation_app_tail; rewrite <- !app_assoc.
+  apply Permutation_app_head, Permutation_app_comm.
+Qed.
+
+(** All of them so often, or each of them. *)
+Lemma flat_map_often {A B} (f : A -> list B) l k :
+  Permutation (concat (repeat (flat_map f l) k)) (flat_map (fun a => concat (repeat (f a) k)) l).
+Proof.
+  induction k as [|k IH]; simpl; [induction l; simpl; auto|]; rewrite IH; apply flat_map_both.
+Qed.
+
+Lemma often_permutation {A} (l l' : list A) k :
+  Permutation l l' -> Permutation (concat (repeat l k)) (concat (repeat l' k)).
+Proof. intros P; induction k; simpl; [constructor|apply Permutation_app; assumption]. Qed.
+
+Lemma flat_map_repeated {A B} (f : A -> list B) l n :
+  flat_map f (concat (repeat l n)) = concat (repeat (flat_map f l) n).
+Proof. induction n as [|n IH]; simpl; [reflexivity|]; rewrite flat_map_app, IH; reflexivity. Qed.
+
+Lemma concat_singles {A} (a : A) n : concat (repeat [a] n) = repeat a n.
+Proof. induction n; simpl; congruence. Qed.
+
+(** What a mechanism repeats is no repetition. *)
+Lemma steps_repeated m inner n j :
+  mechanism_at c m = Some (Repeated inner n) ->
+  steps_of c j m = concat (repeat (steps_of c j inner) (Pos.to_nat n)).
+Proof.
+  intros F; pose proof (mechanism_found _ _ F) as Ok; cbn in Ok; fold (mechanism_at c inner) in Ok.
+  assert (Once : repeats c inner = [inner])
+    by (unfold repeats; destruct (mechanism_at c inner) as [[]|]; try discriminate; reflexivity).
+  unfold steps_of; rewrite Once; unfold repeats at 2; rewrite F, <- concat_singles.
+  rewrite !flat_map_repeated; reflexivity.
+Qed.
+
+Lemma held_by_parts j m parts p :
+  mechanism_at c m = Some (Parties parts) -> Pos.to_nat p = j -> held_by c j m = parts_for p parts.
+Proof.
+  unfold held_by, parts_for; intros -> <-; apply flat_map_ext; intros [q held]; cbn [fst snd].
+  destruct (Pos.eqb_spec q p) as [->|N]; [rewrite Nat.eqb_refl; reflexivity|].
+  destruct (Nat.eqb_spec (Pos.to_nat q) (Pos.to_nat p)) as [E|]; [|reflexivity].
+  destruct N; apply Pos2Nat.inj, E.
+Qed.
+
+Lemma held_by_nobody j m parts :
+  mechanism_at c m = Some (Parties parts) ->
+  (forall p, Pos.to_nat p = j -> ~ In p (map fst parts)) -> held_by c j m = [].
+Proof.
+  unfold held_by; intros -> N; induction parts as [|[q held] parts IH]; [reflexivity|]; cbn [flat_map fst snd].
+  destruct (Nat.eqb_spec (Pos.to_nat q) j) as [E|_]; [destruct (N q E); left; reflexivity|].
+  apply IH; intros p E I; apply (N p E); right; exact I.
+Qed.
+
+Lemma steps_of_parts j m parts :
+  mechanism_at c m = Some (Parties parts) -> steps_of c j m = flat_map (repeats c) (held_by c j m).
+Proof.
+  intros F; unfold steps_of, repeats at 2; rewrite F; cbn [flat_map]; rewrite app_nil_r; reflexivity.
+Qed.
+
+(** A part is the same to everybody. *)
+Lemma part_steps j i : undivided table i = true -> steps_of c j i = repeats c i.
+Proof.
+  unfold undivided; fold (mechanism_at c i); destruct (mechanism_at c i) as [m|] eqn:F; [|discriminate].
+  destruct m as [| | | | | |inner n|]; try discriminate; intros H;
+    try (rewrite (alone i _ F) by discriminate; unfold repeats; rewrite F; reflexivity).
+  fold (mechanism_at c inner) in H; destruct (mechanism_at c inner) as [m|] eqn:G; [|discriminate].
+  assert (One : steps_of c j inner = [inner]).
+  { apply (alone inner _ G); [intros inner' n' ->|intros parts ->; discriminate].
+    pose proof (mechanism_found _ _ F) as Ok; cbn in Ok; fold (mechanism_at c inner) in Ok.
+    rewrite G in Ok; discriminate. }
+  rewrite (steps_repeated _ _ _ _ F), One, concat_singles; unfold repeats; rewrite F; reflexivity.
+Qed.
+
+Lemma parts_undivided m parts p i :
+  mechanism_at c m = Some (Parties parts) -> In i (parts_for p parts) -> undivided table i = true.
+Proof.
+  intros F I; pose proof (mechanism_found _ _ F) as Ok; cbn [mechanism_ok] in Ok.
+  rewrite forallb_forall in Ok; apply in_flat_map in I as (part & J & I); specialize (Ok part J).
+  rewrite forallb_forall in Ok; destruct (Pos.eqb (fst part) p); [apply Ok, I|destruct I].
+Qed.
+
+(** Its party's parts, so often each. *)
+Lemma divided_steps j m parts n p :
+  divided table m = Some (parts, n) -> Pos.to_nat p = j ->
+  Permutation (steps_of c j m) (unrolled j (map (fun i => (i, n)) (parts_for p parts))).
+Proof.
+  assert (Of : forall inner k, mechanism_at c inner = Some (Parties parts) -> Pos.to_nat p = j ->
+            Permutation (concat (repeat (steps_of c j inner) (Pos.to_nat k)))
+              (unrolled j (map (fun i => (i, k)) (parts_for p parts)))).
+  { intros inner k F Ep; rewrite (steps_of_parts _ _ _ F), (held_by_parts _ _ _ _ F Ep), flat_map_often.
+    unfold unrolled; rewrite flat_map_concat_map, (flat_map_concat_map _ (map _ _)), map_map.
+    cbn [fst snd]; erewrite map_ext_in; [reflexivity|]; intros i I.
+    cbv beta; rewrite (part_steps j i (parts_undivided _ _ _ _ F I)); reflexivity. }
+  unfold divided; fold (mechanism_at c m); destruct (mechanism_at c m) as [[| | | | | |inner k|parts']|] eqn:F;
+    try discriminate; intros E Ep.
+  - fold (mechanism_at c inner) in E; destruct (mechanism_at c inner) as [[| | | | | | |parts']|] eqn:G;
+      try discriminate; injection E as -> ->.
+    rewrite (steps_repeated _ _ _ _ F); apply Of; assumption.
+  - injection E as -> <-; rewrite <- (Of m 1%positive F Ep); simpl; rewrite app_nil_r; reflexivity.
+Qed.
+
+Lemma divided_nobody j m parts n :
+  divided table m = Some (parts, n) ->
+  (forall p, Pos.to_nat p = j -> ~ In p (map fst parts)) -> steps_of c j m = [].
+Proof.
+  unfold divided; fold (mechanism_at c m); destruct (mechanism_at c m) as [[| | | | | |inner k|parts']|] eqn:F;
+    try discriminate; intros E N.
+  - fold (mechanism_at c inner) in E; destruct (mechanism_at c inner) as [[| | | | | | |parts']|] eqn:G;
+      try discriminate; injection E as -> ->.
+    rewrite (steps_repeated _ _ _ _ F), (steps_of_parts _ _ _ G), (held_by_nobody _ _ _ G N).
+    induction (Pos.to_nat n); simpl; auto.
+  - injection E as -> _; rewrite (steps_of_parts _ _ _ F), (held_by_nobody _ _ _ F N); reflexivity.
+Qed.
+
 (** ** What a record can meet is in one of the views *)
-
-Lemma total_allowed j :
-  total (allowed c j) price
-    = total (events c) (fun e =>
-        if concerns e j then IZR (Zpos (event_times e)) * step_weight (event_mechanism e) else 0).
-Proof.
-  unfold allowed; rewrite total_flat_map; apply total_ext; intros e _.
-  destruct (concerns e j); [|reflexivity].
-  rewrite total_concat_repeat, INR_positive; reflexivity.
-Qed.
-
-Lemma weight_selected (select : event -> bool) :
-  weight (canonical (flat_map (fun e =>
-      if select e then [(event_mechanism e, event_times e)] else []) (events c)))
-    = total (events c) (fun e =>
-        if select e then IZR (Zpos (event_times e)) * step_weight (event_mechanism e) else 0).
-Proof.
-  rewrite weight_canonical; unfold weight; rewrite total_flat_map; apply total_ext.
-  intros e _; destruct (select e); simpl; ring.
-Qed.
 
 Lemma names_concerns e p : names e p = concerns e (Pos.to_nat p).
 Proof.
@@ -285,77 +392,130 @@ Proof.
 Qed.
 
 (** A party is named by some event or by none. *)
-Lemma named_or_not j :
-  (exists p, Pos.to_nat p = j /\ PositiveMap.find p (parties_of (events c)) = Some tt)
-  \/ (forall p, Pos.to_nat p = j -> PositiveMap.find p (parties_of (events c)) <> Some tt).
+Lemma named_or_not named j :
+  (exists p, Pos.to_nat p = j /\ PositiveMap.find p (parties_of named (events c)) = Some tt)
+  \/ (forall p, Pos.to_nat p = j -> PositiveMap.find p (parties_of named (events c)) <> Some tt).
 Proof.
   destruct (Nat.eq_dec j 0) as [->|N].
   - right; intros p E; pose proof (Pos2Nat.is_pos p); lia.
-  - destruct (PositiveMap.find (Pos.of_nat j) (parties_of (events c))) as [[]|] eqn:F.
+  - destruct (PositiveMap.find (Pos.of_nat j) (parties_of named (events c))) as [[]|] eqn:F.
     + left; exists (Pos.of_nat j); split; [apply Nat2Pos.id, N|exact F].
     + right; intros p E; rewrite <- E in F; rewrite Pos2Nat.id in F; congruence.
 Qed.
 
-(** Some view is of all events that concern a party. *)
-Lemma view_of j : exists select : event -> bool,
-  In (canonical (flat_map (fun e =>
-        if select e then [(event_mechanism e, event_times e)] else []) (events c)))
-     (views (events c)) /\
-  forall e, In e (events c) -> concerns e j = true -> select e = true.
+(** An event that concerns a party that none names is everybody's. *)
+Lemma everybodys named j e :
+  (forall e, incl (event_parties e) (named e)) ->
+  (forall p, Pos.to_nat p = j -> PositiveMap.find p (parties_of named (events c)) <> Some tt) ->
+  In e (events c) -> concerns e j = true -> event_parties e = [].
 Proof.
-  set (t := parties_of (events c)); destruct (named_or_not j) as [(p & Ep & Fp)|Unnamed].
-  - exists (fun e => names e p); split.
+  intros All Unnamed Ie E; destruct (event_parties e) as [|q l] eqn:El; [reflexivity|exfalso].
+  unfold concerns in E; rewrite El in E; apply existsb_exists in E as (p & Ip & E).
+  apply Nat.eqb_eq in E; apply (Unnamed p E).
+  apply parties_of_in with e; [exact Ie|apply All; rewrite El; exact Ip].
+Qed.
+
+(** A party's record meets no more than the exposure. *)
+Definition enough (j : nat) (e : exposure) : Prop :=
+  exists extra, Permutation (allowed c j ++ extra) (unrolled j e).
+
+Lemma picked_enough j (pick : event -> exposure) :
+  (forall e, In e (events c) -> concerns e j = true ->
+     exists extra,
+     Permutation (concat (repeat (steps_of c j (event_mechanism e)) (Pos.to_nat (event_times e))) ++ extra)
+       (unrolled j (pick e))) ->
+  enough j (canonical (flat_map pick (events c))).
+Proof.
+  intros H.
+  assert (E : exists extra, Permutation (allowed c j ++ extra) (unrolled j (flat_map pick (events c)))).
+  { unfold allowed; revert H; generalize (events c) as es; intros es.
+    induction es as [|e es IH]; intros H; [exists []; constructor|].
+    destruct IH as [extra P]; [intros; apply H; [right|]; assumption|].
+    cbn [flat_map]; rewrite unrolled_app; destruct (concerns e j) eqn:C.
+    - destruct (H e (or_introl eq_refl) C) as [extra' P']; exists (extra' ++ extra).
+      rewrite <- P, <- P', <- !app_assoc; apply Permutation_app_head.
+      rewrite !app_assoc; apply Permutation_app_tail, Permutation_app_comm.
+    - exists (unrolled j (pick e) ++ extra); simpl.
+      rewrite <- P, !app_assoc; apply Permutation_app_tail, Permutation_app_comm. }
+  destruct E as [extra P]; exists extra; rewrite unrolled_canonical; exact P.
+Qed.
+
+Lemma selected_enough j (select : event -> bool) :
+  (forall e, In e (events c) -> concerns e j = true -> select e = true) ->
+  enough j (canonical (flat_map (fun e =>
+    if select e then [(event_mechanism e, event_times e)] else []) (events c))).
+Proof.
+  intros H; apply picked_enough; intros e I C; rewrite (H e I C); exists []; simpl.
+  unfold unrolled; simpl; reflexivity.
+Qed.
+
+Lemma view_enough j : exists v, In v (views (events c)) /\ enough j v.
+Proof.
+  set (t := parties_of event_parties (events c)).
+  destruct (named_or_not event_parties j) as [(p & Ep & Fp)|Unnamed].
+  - exists (view (events c) p); split; [|apply selected_enough].
     + unfold views; apply PositiveMap.elements_correct in Fp; fold t in Fp |- *.
-      destruct (PositiveMap.elements t) as [|x l] eqn:El; [destruct Fp|].
+      destruct (PositiveMap.elements t) as [|x l]; [destruct Fp|].
       apply (in_map (fun q => view (events c) (fst q))) in Fp; exact Fp.
     + intros e _ E; rewrite names_concerns, Ep; exact E.
-  - assert (None' : forall e, In e (events c) -> concerns e j = true -> event_parties e = []).
-    { intros e Ie E; destruct (event_parties e) as [|q l] eqn:El; [reflexivity|exfalso].
-      unfold concerns in E; rewrite El in E; apply existsb_exists in E as (p & Ip & E).
-      apply Nat.eqb_eq in E; apply (Unnamed p E).
-      apply parties_of_in with e; [exact Ie|rewrite El; exact Ip]. }
-    unfold views; fold t; destruct (PositiveMap.elements t) as [|x l] eqn:El.
-    + exists common; split; [left; reflexivity|].
-      intros e Ie E; unfold common; rewrite (None' e Ie E); reflexivity.
-    + exists (fun e => names e (fst x)); split; [left; reflexivity|].
-      intros e Ie E; unfold names; rewrite (None' e Ie E); reflexivity.
+  - assert (Common := everybodys event_parties j).
+    unfold views; fold t; destruct (PositiveMap.elements t) as [|x l].
+    + exists (common_view (events c)); split; [left; reflexivity|apply selected_enough].
+      intros e Ie E; unfold common; rewrite (Common e); auto using incl_refl.
+    + exists (view (events c) (fst x)); split; [left; reflexivity|apply selected_enough].
+      intros e Ie E; unfold names; rewrite (Common e); auto using incl_refl.
 Qed.
 
-Lemma allowed_in_a_view j :
-  exists v, In v (views (events c)) /\ total (allowed c j) price <= weight v.
+(** A view of mechanisms that are taken apart. *)
+Lemma apart_enough j p :
+  (Pos.to_nat p = j \/
+   forall e, In e (events c) -> concerns e j = true -> event_parties e = [] /\
+     forall q, Pos.to_nat q = j -> ~ In q (named_apart table e)) ->
+  enough j (view_apart table (events c) p).
 Proof.
-  destruct (view_of j) as (select & I & H); eexists; split; [exact I|].
-  rewrite total_allowed, weight_selected; apply total_le; intros e Ie.
-  assert (0 <= IZR (Zpos (event_times e)) * step_weight (event_mechanism e)).
-  { apply Rmult_le_pos; [left; apply Pos_real|apply step_weight_nonneg]. }
-  destruct (concerns e j) eqn:E; [rewrite (H e Ie E); lra|].
-  destruct (select e); lra.
+  intros Own; apply picked_enough; intros e I C.
+  assert (N : names e p = true).
+  { destruct Own as [<-|Own]; [rewrite names_concerns; exact C|].
+    unfold names; rewrite (proj1 (Own e I C)); reflexivity. }
+  rewrite N; unfold taken_apart; destruct (divided table (event_mechanism e)) as [[parts n]|] eqn:D.
+  2:{ exists []; simpl; unfold unrolled; simpl; reflexivity. }
+  destruct Own as [Ep|Own].
+  - exists []; rewrite app_nil_r.
+    eapply Permutation_trans; [apply often_permutation, (divided_steps j _ _ _ p D Ep)|].
+    unfold unrolled; rewrite !(flat_map_concat_map _ (map _ _)), !map_map, <- !flat_map_concat_map.
+    rewrite flat_map_often; cbn [fst snd]; erewrite flat_map_ext; [reflexivity|]; intros i; cbv beta.
+    rewrite repeat_repeat, Pos2Nat.inj_mul; reflexivity.
+  - destruct (Own e I C) as [_ Nobody].
+    rewrite (divided_nobody j _ _ _ D).
+    + exists (unrolled j (map (fun i => (i, (event_times e * n)%positive)) (parts_for p parts))).
+      induction (Pos.to_nat (event_times e)); simpl; auto.
+    + intros q Eq Iq; apply (Nobody q Eq); unfold named_apart; rewrite D; apply in_or_app; right; exact Iq.
 Qed.
 
-Lemma allowed_unrolled j :
-  exists v extra, In v (views (events c)) /\ Permutation (allowed c j ++ extra) (unrolled v).
+Lemma not_filtered (v : exposure) (l : list exposure) :
+  In v l ->
+  In v (List.filter (fun v : exposure => match v with [] => false | _ => true end) l) \/ v = [].
 Proof.
-  destruct (view_of j) as (select & I & H).
-  set (steps := fun e => concat (repeat (steps_of c (event_mechanism e)) (Pos.to_nat (event_times e)))).
-  assert (E : exists extra,
-            Permutation (allowed c j ++ extra)
-              (flat_map (fun e => if select e then steps e else []) (events c))).
-  { unfold allowed; fold steps; revert H; generalize (events c) as es; intros es; clear I.
-    induction es as [|e es IH]; intros H; [exists []; constructor|].
-    destruct IH as [extra P]; [intros; apply H; [right|]; assumption|]; simpl.
-    destruct (concerns e j) eqn:C.
-    - rewrite (H e (or_introl eq_refl) C); exists extra.
-      rewrite <- app_assoc; apply Permutation_app_head, P.
-    - exists ((if select e then steps e else []) ++ extra); simpl.
-      rewrite <- P, !app_assoc; apply Permutation_app_tail, Permutation_app_comm. }
-  destruct E as [extra P]; eexists; exists extra; split; [exact I|].
-  rewrite unrolled_canonical; rewrite P; clear.
-  induction (events c) as [|e es IH]; simpl; [constructor|].
-  unfold unrolled in *; rewrite flat_map_app; destruct (select e); simpl; [|exact IH].
-  rewrite app_nil_r; apply Permutation_app_head, IH.
+  destruct v; intros I; [right; reflexivity|left; apply filter_In; split; [exact I|reflexivity]].
 Qed.
 
-End Weights.
+Lemma view_apart_enough j : exists v, (In v (views_apart table (events c)) \/ v = []) /\ enough j v.
+Proof.
+  set (t := parties_of (named_apart table) (events c)).
+  destruct (named_or_not (named_apart table) j) as [(p & Ep & Fp)|Unnamed].
+  - exists (view_apart table (events c) p); split; [|apply apart_enough; left; exact Ep].
+    unfold views_apart; apply PositiveMap.elements_correct in Fp; fold t in Fp |- *.
+    apply not_filtered; destruct (PositiveMap.elements t) as [|x l]; [destruct Fp|].
+    apply (in_map (fun q => view_apart table (events c) (fst q))) in Fp; exact Fp.
+  - assert (Other : forall p, enough j (view_apart table (events c) p)).
+    { intros p; apply apart_enough; right; intros e I C; split.
+      - apply (everybodys (named_apart table) j e); auto.
+        intros e' q Iq; unfold named_apart; apply in_or_app; left; exact Iq.
+      - intros q Eq Iq; apply (Unnamed q Eq), parties_of_in with e; assumption. }
+    unfold views_apart; fold t; destruct (PositiveMap.elements t) as [|x l].
+    + exists (view_apart table (events c) 1); split; [apply not_filtered; left; reflexivity|apply Other].
+    + exists (view_apart table (events c) (fst x)); split; [apply not_filtered; left; reflexivity|apply Other].
+Qed.
 
 (** ** Runs *)
 
@@ -663,7 +823,7 @@ Qed.
 Lemma cost_nonneg i : 0 <= cost i.
 Proof.
   unfold cost; destruct (mechanism_at c i) as
-    [[moved squared d std| |moved squared d b|moved squared d b|moved squared d std| |]|]
+    [[moved squared d std| |moved squared d b|moved squared d b|moved squared d std| | |]|]
     eqn:F; try lra.
   - destruct (gaussian_found _ _ _ _ _ (or_introl F)) as (_ & Hs & s & D & E).
     rewrite <- E; apply Rmult_le_pos; [exact (derived_nonneg r0 d s D)|].
@@ -755,14 +915,13 @@ Proof.
 Qed.
 
 Lemma spent_within (price : positive -> R) (most : R) :
-  (forall i, 0 <= price i) -> (forall v, In v (views (events c)) -> weight price v <= most) ->
+  (forall i, 0 <= price i) -> (forall j, total (allowed c j) price <= most) ->
   forall j h, In h (all_transcripts r) ->
   spent (cost_to (reads r) (fun h => price (mechanism_of h)) j) h <= most.
 Proof.
   intros Nn H j h Ih; rewrite spent_met.
   destruct (steps_are_allowed null c r run_satisfies j h Ih) as [rest P].
-  destruct (allowed_in_a_view price Nn j) as (v & Iv & Le).
-  eapply Rle_trans; [|apply (H v Iv)]; eapply Rle_trans; [|exact Le].
+  eapply Rle_trans; [|apply (H j)].
   rewrite <- (total_permutation _ _ _ P), total_app.
   assert (0 <= total rest price) by (apply total_nonneg; intros; apply Nn); lra.
 Qed.
@@ -834,7 +993,7 @@ Qed.
 
 Theorem run_gdp (most : R) :
   forallb (pays_in (Gdp 0)) (mechanisms c) = true ->
-  (forall v, In v (views (events c)) -> weight cost v <= most) ->
+  (forall j, total (allowed c j) cost <= most) ->
   forall x y, one_part adj x y ->
   below_profile (all_transcripts r) (run_law r x) (run_law r y) (gaussian_profile (sqrt most)).
 Proof.
@@ -854,7 +1013,7 @@ Qed.
 
 Theorem run_zcdp (most : R) :
   forallb (pays_in (Zcdp 0)) (mechanisms c) = true ->
-  (forall v, In v (views (events c)) -> weight rho v <= most) ->
+  (forall j, total (allowed c j) rho <= most) ->
   zcdp (one_part adj) (all_transcripts r) (run_law r) most.
 Proof.
   intros All H; apply (events_zcdp adj (next_messages r) (next_law r) laws (reads r) unread most
@@ -872,7 +1031,7 @@ Qed.
 (** Laplace noise and responses alone: no outcome is more likely by more than that. *)
 Theorem run_pure (most : R) :
   forallb (pays_in (PureDp 0)) (mechanisms c) = true ->
-  (forall v, In v (views (events c)) -> weight cost v <= most) ->
+  (forall j, total (allowed c j) cost <= most) ->
   pure (one_part adj) (all_transcripts r) (run_law r) most.
 Proof.
   intros All H; apply (events_pure adj (next_messages r) (next_law r) laws (reads r) unread most
@@ -1009,7 +1168,7 @@ Qed.
 
 Lemma lossy_costs_nothing i : ~ plain i -> mu_squared i = 0.
 Proof.
-  intros N; unfold mu_squared; destruct (mechanism_at c i) as [[moved squared d std| | | | | |]|] eqn:F;
+  intros N; unfold mu_squared; destruct (mechanism_at c i) as [[moved squared d std| | | | | | |]|] eqn:F;
     try reflexivity; exfalso; apply N; exists moved, squared, d, std; exact F.
 Qed.
 
@@ -1117,7 +1276,7 @@ Proof.
   2:{ apply Lossy; [|unfold apart; rewrite F; exact I].
       intros (? & ? & ? & ? & P); rewrite F in P; discriminate P. }
   2:{ apply Lossy; [intros (? & ? & ? & ? & P); rewrite F in P; injection P as ->; discriminate Not|].
-      unfold apart; rewrite F; destruct m as [| | | | |truth answers|]; try discriminate In;
+      unfold apart; rewrite F; destruct m as [| | | | |truth answers| |]; try discriminate In;
         try discriminate Not;
         destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|G]]; rewrite F in G;
         try (destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); discriminate G).
@@ -1281,12 +1440,12 @@ Proof.
   induction h as [|m h IH]; simpl; [reflexivity|]; rewrite IH; destruct (reads r h j); reflexivity.
 Qed.
 
-Theorem run_loss with_first j x y v extra (K : positive -> loss) :
+Theorem run_loss with_first j x y listed extra (K : positive -> loss) :
   differ_at adj j x y -> oriented with_first (x j) (y j) ->
-  Permutation (allowed c j ++ extra) (unrolled v) ->
-  (forall i, In i (unrolled v) -> bounds_step with_first i (K i)) ->
+  Permutation (allowed c j ++ extra) listed ->
+  (forall i, In i listed -> bounds_step with_first i (K i)) ->
   below_profile (all_transcripts r) (run_law r x) (run_law r y)
-    (together K mu_squared (unrolled v)).
+    (together K mu_squared listed).
 Proof.
   intros Dxy O P B.
   apply (loss_filter Pos.eq_dec (next_messages r) (next_law r x) (next_law r y)
@@ -1307,16 +1466,17 @@ Proof. apply run_distribution; intros h; apply laws. Qed.
 
 (** ** Claims *)
 
-(** Of a record that is exposed to no more than [e]: (eps, delta)-DP. *)
-Definition indistinct (e : exposure) (eps delta : R) : Prop :=
-  forall j x y extra event, differ_at adj j x y ->
-  Permutation (allowed c j ++ extra) (unrolled e) ->
+(** Of a record of party [j] that meets no other steps than these: (eps, delta)-DP. *)
+Definition indistinct (j : nat) (listed : list positive) (eps delta : R) : Prop :=
+  forall x y extra event, differ_at adj j x y ->
+  Permutation (allowed c j ++ extra) listed ->
   prob (all_transcripts r) (run_law r x) event
     <= exp eps * prob (all_transcripts r) (run_law r y) event + delta.
 
-Lemma indistinct_weaken e eps eps' delta : eps <= eps' -> indistinct e eps delta -> indistinct e eps' delta.
+Lemma indistinct_weaken j listed eps eps' delta :
+  eps <= eps' -> indistinct j listed eps delta -> indistinct j listed eps' delta.
 Proof.
-  intros H I j x y extra event D P; eapply Rle_trans; [apply (I j x y extra event D P)|].
+  intros H I x y extra event D P; eapply Rle_trans; [apply (I x y extra event D P)|].
   assert (0 <= prob (all_transcripts r) (run_law r y) event).
   { apply total_nonneg; intros a Ia; destruct (event a); [apply (run_laws y), Ia|lra]. }
   pose proof (exp_le eps eps' H); nra.
@@ -1330,51 +1490,88 @@ Definition unit_steps (s : claim) : positive :=
 Definition known_unit (s : claim) : Prop :=
   claim_relation s = r0 \/ claim_relation s = ReplaceOne.
 
-(** What an exposure costs in a notion, [k] steps away, at most. *)
-Definition within (kind : notion) (k : positive) (e : exposure) (a : R) : Prop :=
+(** What steps cost a record of party [j] in a notion, [k] records away, at most. *)
+Definition within (kind : notion) (k : positive) (j : nat) (listed : list positive) (a : R) : Prop :=
   let far := IZR (Zpos k) in
   match kind with
-  | Gdp _ => far * far * weight cost e <= a
-  | Zcdp _ => far * far * weight rho e <= a
-  | PureDp _ => far * weight cost e <= a
-  | Rdp order _ => 1 < Q2R order /\ Q2R order * (far * far * weight rho e) <= a
-  | ApproxDp _ _ => False
+  | Gdp _ => far * far * total listed cost <= a
+  | Zcdp _ => far * far * total listed rho <= a
+  | PureDp _ => far * total listed cost <= a
+  | Rdp order _ => 1 < Q2R order /\ Q2R order * (far * far * total listed rho) <= a
+  | ApproxDp delta _ => k = 1%positive /\ indistinct j listed a (Q2R delta)
   end.
 
-(** A part costs its weight; a claim about the whole holds. *)
+(** A part costs any party's record its steps; a claim about the whole holds. *)
 Definition valid (j : judgement) : Prop :=
   match j with
   | Part e s =>
-      match claim_notion s with
-      | ApproxDp delta eps =>
-          claim_relation s = r0 /\ claim_group s = 1%positive /\ indistinct e (Q2R eps) (Q2R delta)
-      | n => known_unit s /\ within n (unit_steps s) e (Q2R (cost_of_notion n))
-      end
+      known_unit s /\
+      forall j, within (claim_notion s) (unit_steps s) j (unrolled j e) (Q2R (cost_of_notion (claim_notion s)))
   | Whole s => said null (all_transcripts r) (run_law r) s
   | Kept _ _ => True
   end.
 
-(** Notions in which costs add up, from nothing. *)
-Definition adds_up (kind : notion) : Prop := within kind 1 [] 0.
+(** Notions in which costs add up. *)
+Definition adds_up (kind : notion) : Prop :=
+  match kind with Rdp order _ => 1 < Q2R order | ApproxDp _ _ => False | _ => True end.
 
-Lemma adds_up_within kind k : adds_up kind -> within kind k [] 0.
-Proof. unfold adds_up; destruct kind; unfold within, weight; cbn [total]; intuition lra. Qed.
+Lemma within_nothing kind k j : adds_up kind -> within kind k j [] 0.
+Proof. destruct kind; simpl; intuition lra. Qed.
 
-Lemma within_up kind k e a b : a <= b -> within kind k e a -> within kind k e b.
-Proof. intros H; destruct kind; simpl; intros; try contradiction; lra. Qed.
-
-Lemma valid_within e s kind :
-  valid (Part e s) -> same_kind (claim_notion s) kind = true ->
-  known_unit s /\ within kind (unit_steps s) e (Q2R (cost_of_notion (claim_notion s))) /\ adds_up kind.
+Lemma within_up kind k j listed a b : a <= b -> within kind k j listed a -> within kind k j listed b.
 Proof.
-  unfold adds_up; destruct s as [r' g [a|a|a|o a|o a]], kind as [b|b|b|o' b|o' b]; simpl;
-    try discriminate; intros V K; try (apply Q2R_equal in K; rewrite <- K); unfold weight;
-    cbn [total]; intuition lra.
+  intros H; destruct kind; simpl; try lra.
+  intros [E I]; split; [exact E|apply indistinct_weaken with (1 := H), I].
 Qed.
 
+(** Fewer steps cost no more. *)
+Lemma within_less kind k j listed extra all a :
+  Permutation (listed ++ extra) all -> within kind k j all a -> within kind k j listed a.
+Proof.
+  intros P W; pose proof (Pos_real k) as Pk.
+  assert (Less : forall price, (forall i, 0 <= price i) -> 0 <= total extra price /\
+            total all price = total listed price + total extra price).
+  { intros price N; split; [apply total_nonneg; auto|].
+    rewrite <- (total_permutation _ _ price P); apply total_app. }
+  destruct (Less cost cost_nonneg) as [Nc Ec], (Less rho rho_nonneg) as [Nr Er].
+  destruct kind; simpl in *.
+  - rewrite Ec in W; pose proof (Rmult_le_pos _ _ (Rlt_le _ _ (Rmult_lt_0_compat _ _ Pk Pk)) Nc); lra.
+  - rewrite Er in W; pose proof (Rmult_le_pos _ _ (Rlt_le _ _ (Rmult_lt_0_compat _ _ Pk Pk)) Nr); lra.
+  - rewrite Ec in W; pose proof (Rmult_le_pos _ _ (Rlt_le _ _ Pk) Nc); lra.
+  - destruct W as [Ho W]; split; [exact Ho|]; eapply Rle_trans; [|exact W]; rewrite Er.
+    apply Rmult_le_compat_l; [lra|].
+    pose proof (Rmult_le_pos _ _ (Rlt_le _ _ (Rmult_lt_0_compat _ _ Pk Pk)) Nr); lra.
+  - destruct W as [Ek I]; split; [exact Ek|]; intros x y more event D Q.
+    apply (I x y (more ++ extra) event D); rewrite <- P, app_assoc; apply Permutation_app_tail, Q.
+Qed.
+
+Lemma comparable_within n kind k j listed a :
+  comparable n kind = true -> within n k j listed a -> within kind k j listed a.
+Proof.
+  destruct n as [b|b|b|o b|o b], kind as [b'|b'|b'|o' b'|o' b']; simpl; try discriminate; intros K;
+    try apply Q2R_equal in K; try rewrite <- K; auto.
+Qed.
+
+Lemma same_comparable n kind : same_kind n kind = true -> comparable n kind = true.
+Proof. destruct n, kind; auto. Qed.
+
+(** What is the same kind as itself is no approximate DP. *)
+Lemma part_adds_up e s kind : valid (Part e s) -> same_kind (claim_notion s) kind = true -> adds_up kind.
+Proof.
+  intros [_ W] K; specialize (W O); destruct (claim_notion s), kind; simpl in *; try discriminate; auto.
+  apply Q2R_equal in K; rewrite <- K; apply W.
+Qed.
+
+Lemma part_within e s kind :
+  valid (Part e s) -> comparable (claim_notion s) kind = true ->
+  known_unit s /\
+  forall j, within kind (unit_steps s) j (unrolled j e) (Q2R (cost_of_notion (claim_notion s))).
+Proof. intros [K W] C; split; [exact K|intros j; apply (comparable_within _ _ _ _ _ _ C), W]. Qed.
+
 Lemma within_valid e s a :
-  known_unit s -> within (claim_notion s) (unit_steps s) e (Q2R a) -> valid (Part e (costing a s)).
-Proof. destruct s as [r' g []]; intros K W; try contradiction; split; assumption. Qed.
+  known_unit s -> (forall j, within (claim_notion s) (unit_steps s) j (unrolled j e) (Q2R a)) ->
+  valid (Part e (costing a s)).
+Proof. destruct s as [r' g []]; intros K W; split; try exact K; exact W. Qed.
 
 Lemma same_unit_eq s t :
   same_unit s t = true -> unit_steps s = unit_steps t /\ (known_unit s -> known_unit t).
@@ -1390,45 +1587,42 @@ Proof.
   destruct r0; split; try reflexivity; left; reflexivity.
 Qed.
 
-Lemma weight_one price m :
-  steps_of c m = [m] -> weight price [(m, 1%positive)] = price m.
-Proof. intros One; unfold weight, step_weight; cbn [total fst snd]; rewrite One; simpl; ring. Qed.
+(** A step, to everybody. *)
+Definition single (i : positive) : Prop := forall j, steps_of c j i = [i].
+
+Lemma unrolled_one j m : single m -> unrolled j [(m, 1%positive)] = [m].
+Proof. intros One; unfold unrolled; simpl; rewrite (One j); reflexivity. Qed.
+
+Lemma total_one price j m : single m -> total (unrolled j [(m, 1%positive)]) price = price m.
+Proof. intros One; rewrite (unrolled_one j m One); simpl; ring. Qed.
 
 Lemma leaf_valid ratio m conclude kind j :
   (forall a, conclude a = at_cost (cost_of_notion (conclude a)) kind) ->
   (forall step a, mechanism_at c m = Some step -> ratio step = Some a ->
-     steps_of c m = [m] /\
-     within kind 1 [(m, 1%positive)] (Q2R (cost_of_notion (conclude a)))) ->
+     single m /\ forall j, within kind 1 j [m] (Q2R (cost_of_notion (conclude a)))) ->
   leaf table r0 ratio m conclude = Some j -> valid j.
 Proof.
   unfold leaf; intros Kind W; fold (mechanism_at c m).
   destruct (mechanism_at c m) as [step|] eqn:F; [|discriminate].
   destruct (ratio step) as [a|] eqn:Ra; [|discriminate]; intros H; injection H as <-.
-  destruct (unit_of_one kind) as [One Known].
-  rewrite Kind; apply (within_valid _ (Claim r0 1 kind)); [exact Known|].
-  rewrite One; apply (W step a eq_refl Ra).
-Qed.
-
-Lemma alone i step :
-  mechanism_at c i = Some step -> (forall inner n, step <> Repeated inner n) -> steps_of c i = [i].
-Proof.
-  intros F Not; unfold steps_of; rewrite F; destruct step; try reflexivity.
-  exfalso; apply (Not _ _ eq_refl).
+  destruct (unit_of_one kind) as [One Known]; destruct (W step a eq_refl Ra) as [Single W'].
+  rewrite Kind; apply (within_valid _ (Claim r0 1 kind)); [exact Known|]; intros j.
+  rewrite One, (unrolled_one j m Single); apply W'.
 Qed.
 
 Lemma gaussian_leaf m a step :
   mechanism_at c m = Some step ->
   gaussian_ratio step = Some a \/ discrete_gaussian_ratio step = Some a ->
-  steps_of c m = [m] /\ cost m = Q2R a /\ rho m = Q2R a / 2.
+  single m /\ cost m = Q2R a /\ rho m = Q2R a / 2.
 Proof.
   intros F H; assert (Kind : exists moved squared d std, a = (squared / (std * std))%Q /\
     (step = GaussianStep moved squared d std \/ step = DiscreteGaussianStep moved squared d std)).
-  { destruct step as [moved squared d std| | | |moved squared d std| |], H as [H|H];
+  { destruct step as [moved squared d std| | | |moved squared d std| | |], H as [H|H];
       try discriminate; injection H as <-; exists moved, squared, d, std; auto. }
   destruct Kind as (moved & squared & d & std & -> & K).
   destruct (gaussian_found m moved squared d std) as (_ & Hs & _);
     [destruct K as [<-|<-]; auto|].
-  split; [apply (alone m _ F); destruct K as [->| ->]; discriminate|].
+  split; [refine (alone m _ F _ _); destruct K as [->| ->]; discriminate|].
   unfold rho, cost; rewrite F, Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra).
   destruct K as [->| ->]; split; reflexivity.
 Qed.
@@ -1436,11 +1630,11 @@ Qed.
 Lemma laplace_leaf m a step :
   mechanism_at c m = Some step ->
   laplace_ratio step = Some a \/ discrete_laplace_ratio step = Some a ->
-  steps_of c m = [m] /\ rho m <= Q2R a / 2.
+  single m /\ rho m <= Q2R a / 2.
 Proof.
   intros F H; assert (Kind : exists moved squared d b, a = (squared / (b * b))%Q /\
     (step = LaplaceStep moved squared d b \/ step = DiscreteLaplaceStep moved squared d b)).
-  { destruct step as [| |moved squared d b|moved squared d b| | |], H as [H|H]; try discriminate;
+  { destruct step as [| |moved squared d b|moved squared d b| | | |], H as [H|H]; try discriminate;
       injection H as <-; exists moved, squared, d, b; auto. }
   destruct Kind as (moved & squared & d & b & -> & K).
   assert (Listed : mechanism_at c m = Some (LaplaceStep moved squared d b) \/
@@ -1450,7 +1644,7 @@ Proof.
   assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
   assert (Below : 0 <= Q2R (whole_root squared) <= sqrt (Q2R squared)) by (apply whole_root_below, Sq).
   pose proof (sqrt_sqrt _ Sq) as Root; set (u := sqrt (Q2R squared)) in *.
-  split; [apply (alone m _ F); destruct K as [->| ->]; discriminate|].
+  split; [refine (alone m _ F _ _); destruct K as [->| ->]; discriminate|].
   rewrite Q2R_div, Q2R_mult, <- Root by (rewrite Q2R_mult; nra).
   assert (I : 0 < / Q2R b) by (apply Rinv_0_lt_compat, B).
   assert (Square : forall v, 0 <= v <= u ->
@@ -1465,29 +1659,29 @@ Proof.
     [split; [exact Pu|apply Rle_refl]|exact Below].
 Qed.
 
-Lemma zcdp_of_half kind e a : kind = Zcdp 0 -> weight rho e <= Q2R a / 2 ->
-  within kind 1 e (Q2R (cost_of_notion (Zcdp (a / 2)))).
-Proof. intros -> H; cbn [within cost_of_notion]; rewrite Q2R_half; lra. Qed.
+Lemma zcdp_of_half kind j m a : kind = Zcdp 0 -> rho m <= Q2R a / 2 ->
+  within kind 1 j [m] (Q2R (cost_of_notion (Zcdp (a / 2)))).
+Proof. intros -> H; cbn [within cost_of_notion total]; rewrite Q2R_half; lra. Qed.
 
 Lemma pure_leaf_valid m enough eps j :
   (forall step, enough step = true -> mechanism_at c m = Some step ->
-     steps_of c m = [m] /\ cost m <= Q2R eps) ->
+     single m /\ cost m <= Q2R eps) ->
   pure_leaf table r0 m enough eps = Some j -> valid j.
 Proof.
   unfold pure_leaf; fold (mechanism_at c m); intros Enough.
   destruct (mechanism_at c m) as [step|] eqn:F; [|discriminate].
   intros H; apply guard_some in H as [G <-]; destruct (Enough step G eq_refl) as [One Le].
   destruct (unit_of_one (PureDp eps)) as [Unit Known].
-  split; [exact Known|]; rewrite Unit; cbn [within claim_notion cost_of_notion].
-  rewrite (weight_one _ _ One); lra.
+  split; [exact Known|]; intros j; rewrite Unit, (unrolled_one j m One).
+  cbn [within claim_notion cost_of_notion total]; lra.
 Qed.
 
 Lemma laplace_cost m eps step :
   laplace_suffices eps step = true -> mechanism_at c m = Some step ->
-  steps_of c m = [m] /\ cost m <= Q2R eps.
+  single m /\ cost m <= Q2R eps.
 Proof.
-  destruct step as [| |moved squared d b| | | |]; try discriminate; simpl; intros G F.
-  split; [unfold steps_of; rewrite F; reflexivity|].
+  destruct step as [| |moved squared d b| | | | |]; try discriminate; simpl; intros G F.
+  split; [refine (alone m _ F _ _); discriminate|].
   destruct (laplace_found _ _ _ _ _ (or_introl F)) as (_ & B & _ & s & D & E).
   apply andb_true_iff in G as [G0 G]; apply nonnegative_R in G0; apply Qle_bool_R in G.
   rewrite Q2R_div, !Q2R_mult in G by (rewrite Q2R_mult; nra).
@@ -1498,10 +1692,10 @@ Qed.
 
 Lemma discrete_laplace_cost m eps step :
   discrete_laplace_suffices eps step = true -> mechanism_at c m = Some step ->
-  steps_of c m = [m] /\ cost m <= Q2R eps.
+  single m /\ cost m <= Q2R eps.
 Proof.
-  destruct step as [| | |moved squared d b| | |]; try discriminate; simpl; intros G F.
-  split; [unfold steps_of; rewrite F; reflexivity|].
+  destruct step as [| | |moved squared d b| | | |]; try discriminate; simpl; intros G F.
+  split; [refine (alone m _ F _ _); discriminate|].
   destruct (laplace_found _ _ _ _ _ (or_intror F)) as (_ & B & _).
   apply Qle_bool_R in G; rewrite Q2R_div in G by exact B.
   unfold cost; rewrite F; exact G.
@@ -1509,10 +1703,10 @@ Qed.
 
 Lemma response_cost m eps step :
   response_suffices eps step = true -> mechanism_at c m = Some step ->
-  steps_of c m = [m] /\ cost m <= Q2R eps.
+  single m /\ cost m <= Q2R eps.
 Proof.
-  destruct step as [| | | | |truth answers|]; try discriminate; simpl; intros G F.
-  split; [unfold steps_of; rewrite F; reflexivity|].
+  destruct step as [| | | | |truth answers| |]; try discriminate; simpl; intros G F.
+  split; [refine (alone m _ F _ _); discriminate|].
   destruct (response_found _ _ _ F) as (_ & _ & _ & Pos).
   apply andb_true_iff in G as [G G']; apply at_most_exp_sound in G, G'.
   rewrite Q2R_inv in G' by (intros Z; apply Qeq_eqR in Z; rewrite Q2R_number in Z; lra).
@@ -1525,20 +1719,22 @@ Qed.
 Lemma composed_within counts premises first e total' :
   (forall j, In j premises -> valid j) -> adds_up (claim_notion first) ->
   composed counts premises first = Some (e, total') ->
-  within (claim_notion first) (unit_steps first) e (Q2R total').
+  forall j, within (claim_notion first) (unit_steps first) j (unrolled j e) (Q2R total').
 Proof.
-  revert premises e total'; induction counts as [|n counts IH];
-    intros [|[e1 s1|s1|b1 s1] premises] e total' V K H; simpl in H; try discriminate.
-  - injection H as <- <-; rewrite Q2R_number; apply adds_up_within, K.
+  intros V K H j; revert premises e total' V H; induction counts as [|n counts IH];
+    intros [|[e1 s1|s1|b1 s1] premises] e total' V H; simpl in H; try discriminate.
+  - injection H as <- <-; rewrite Q2R_number; apply within_nothing, K.
   - destruct (_ && _)%bool eqn:E; [|discriminate]; apply andb_true_iff in E as [U E].
     destruct (composed counts premises first) as [[rest most]|] eqn:C; [|discriminate].
     injection H as <- <-.
-    specialize (IH premises rest most (fun j I => V j (or_intror I)) K C).
-    destruct (valid_within e1 s1 _ (V _ (or_introl eq_refl)) E) as (_ & W & _).
-    rewrite (proj1 (same_unit_eq _ _ U)) in W; pose proof (Pos_real n) as Pn.
+    specialize (IH premises rest most (fun j I => V j (or_intror I)) C).
+    destruct (part_within e1 s1 _ (V _ (or_introl eq_refl)) (same_comparable _ _ E)) as [_ W].
+    specialize (W j); rewrite (proj1 (same_unit_eq _ _ U)) in W; pose proof (Pos_real n) as Pn.
     rewrite Q2R_plus', Q2R_times; apply Rlt_le in Pn.
+    pose proof (fun price => weight_app price j (repeated_exposure n e1) rest) as App.
+    pose proof (fun price => weight_repeated price j n e1) as Often; unfold weight in App, Often.
     destruct (claim_notion first); unfold within in *; cbv zeta in *; try contradiction;
-      rewrite weight_app, weight_repeated;
+      rewrite App, Often;
       [| | |split; [apply IH|apply proj2 in W, IH]];
       apply (Rmult_le_compat_l _ _ _ Pn) in W; lra.
 Qed.
@@ -1552,27 +1748,27 @@ Proof.
   assert (K : known_unit (statement_of first) /\ adds_up (claim_notion (statement_of first))).
   { destruct counts; [discriminate|]; destruct first as [e1 s1| |]; try discriminate; simpl in C.
     destruct (_ && _)%bool eqn:S; [|discriminate]; apply andb_true_iff in S as [_ S].
-    destruct (valid_within e1 s1 _ (V _ (or_introl eq_refl)) S) as (Known & _ & Add); auto. }
-  apply within_valid; [apply K|]; apply (composed_within counts (first :: premises)) in C; [|exact V|apply K].
-  destruct (claim_notion (statement_of first)); unfold within in *; rewrite ?weight_canonical; exact C.
+    pose proof (V _ (or_introl eq_refl)) as V1; split; [apply V1|exact (part_adds_up e1 s1 _ V1 S)]. }
+  apply within_valid; [apply K|]; intros j.
+  apply (within_less _ _ _ _ [] (unrolled j e)); [rewrite app_nil_r; apply unrolled_canonical|].
+  apply (composed_within counts (first :: premises)); [exact V|apply K|exact C].
 Qed.
 
 Lemma repeated_valid m premises j :
   (forall j, In j premises -> valid j) -> repeated table m premises = Some j -> valid j.
 Proof.
   intros V; unfold repeated; fold (mechanism_at c m).
-  destruct (mechanism_at c m) as [[| | | | | |inner n]|] eqn:F; try discriminate.
+  destruct (mechanism_at c m) as [[| | | | | |inner n|]|] eqn:F; try discriminate.
   destruct premises as [|[[|[i k] [|]] s| |] [|]]; try discriminate; intros H.
   apply guard_some in H as [G <-]; rewrite !andb_true_iff, !Pos.eqb_eq in G.
   destruct G as [[-> ->] S]; specialize (V _ (or_introl eq_refl)).
-  pose proof (mechanism_found _ _ F) as Ok; cbn in Ok; fold (mechanism_at c inner) in Ok.
-  assert (W : forall price, weight price [(m, 1%positive)]
-                            = IZR (Zpos n) * weight price [(inner, 1%positive)]).
-  { intros price; unfold weight, step_weight, steps_of; cbn [total fst snd]; rewrite F.
-    destruct (mechanism_at c inner) as [[]|];
-      try discriminate; cbn [total]; rewrite total_repeat, INR_positive; ring. }
-  destruct (valid_within _ _ _ V S) as (Known & H & _).
-  apply within_valid; [exact Known|]; rewrite Q2R_times.
+  pose proof (part_adds_up _ _ _ V S) as K; destruct V as [Known H].
+  apply within_valid; [exact Known|]; intros j; specialize (H j); rewrite Q2R_times.
+  assert (W : forall price, total (unrolled j [(m, 1%positive)]) price
+                            = IZR (Zpos n) * total (unrolled j [(inner, 1%positive)]) price).
+  { intros price; unfold unrolled; cbn [flat_map fst snd].
+    change (Pos.to_nat 1) with 1%nat; cbn [repeat concat]; rewrite !app_nil_r.
+    rewrite (steps_repeated _ _ _ _ F), total_concat_repeat, INR_positive; reflexivity. }
   pose proof (Pos_real n) as Pn; apply Rlt_le in Pn.
   destruct (claim_notion s); unfold within in *; cbv zeta in *; try contradiction; rewrite W;
     [| | |split; [apply H|apply proj2 in H]]; apply (Rmult_le_compat_l _ _ _ Pn) in H; lra.
@@ -1592,7 +1788,8 @@ Proof.
     [specialize (U (Gdp (integer k * integer k * a)) Known)
     |specialize (U (Zcdp (integer k * integer k * a)) Known)
     |specialize (U (PureDp (integer k * a)) Known)]; destruct U as [Known' U];
-    (split; [exact Known'|]); cbn [claim_notion cost_of_notion within] in *;
+    (split; [exact Known'|]); intros j; specialize (W j);
+    cbn [claim_notion cost_of_notion within] in *;
     rewrite U, Pos2Z.inj_mul, mult_IZR, ?square_times, ?Q2R_mult, ?Q2R_integer_positive.
   1,2: apply (Rmult_le_compat_l _ _ _ (Rmult_le_pos _ _ Pk Pk)) in W; lra.
   apply (Rmult_le_compat_l _ _ _ Pk) in W; lra.
@@ -1607,9 +1804,7 @@ Proof.
   { destruct rule; try contradiction; cbn [concluded] in H;
       [|destruct (claim_relation s); try discriminate]; unfold enlarged in H;
       destruct (Pos.eqb_spec (claim_group s) 1) as [E|]; try discriminate; exact E. }
-  destruct rule as [m|m|m|m|m|m eps|m eps|m eps|counts|m| |a| |a|size| |order|delta|delta eps|delta eps
-                   |parts step doublings dense digits cut delta eps|parts delta eps];
-    try contradiction; cbn [concluded] in H.
+  destruct rule; try contradiction; cbn [concluded] in H.
   - apply enlarged_valid with (2 := V) (3 := H); intros n; unfold known_unit, unit_steps.
     cbn [claim_relation claim_group]; rewrite One; intros Known; split; [exact Known|].
     destruct (relation_eqb _ _); lia.
@@ -1621,24 +1816,63 @@ Proof.
 Qed.
 
 Lemma dearest_within premises first covered most :
-  (forall j, In j premises -> valid j) -> adds_up (claim_notion first) ->
-  dearest premises first = Some (covered, most) ->
-  forall e, In e covered -> within (claim_notion first) (unit_steps first) e (Q2R most).
+  (forall j, In j premises -> valid j) -> dearest premises first = Some (covered, most) ->
+  forall e, In e covered -> forall j, within (claim_notion first) (unit_steps first) j (unrolled j e) (Q2R most).
 Proof.
   revert covered most; induction premises as [|[e1 s1|s1|b1 s1] premises IH];
-    intros covered most V K H; simpl in H; try discriminate.
+    intros covered most V H; simpl in H; try discriminate.
   - injection H as <- <-; intros e [].
   - destruct (_ && _)%bool eqn:E; [|discriminate]; apply andb_true_iff in E as [U E].
-    assert (E' : same_kind (claim_notion s1) (claim_notion first) = true)
-      by (destruct (claim_notion first); try destruct K; destruct (claim_notion s1); exact E).
     destruct (dearest premises first) as [[covered' most']|] eqn:C; [|discriminate].
     injection H as <- <-.
     pose proof (maximum_ge (cost_of_notion (claim_notion s1)) most') as [M1 M2].
-    intros e [<-|Ie].
-    + destruct (valid_within e1 s1 _ (V _ (or_introl eq_refl)) E') as (_ & W & _).
+    intros e [<-|Ie] j.
+    + destruct (part_within e1 s1 _ (V _ (or_introl eq_refl)) E) as [_ W]; specialize (W j).
       rewrite (proj1 (same_unit_eq _ _ U)) in W; apply within_up with (1 := M1), W.
     + apply within_up with (1 := M2).
-      apply (IH covered' most' (fun j I => V j (or_intror I)) K eq_refl e Ie).
+      apply (IH covered' most' (fun j I => V j (or_intror I)) eq_refl e Ie).
+Qed.
+
+(** The first premise is covered, and has its own unit. *)
+Lemma dearest_first first premises covered most :
+  valid first -> dearest (first :: premises) (statement_of first) = Some (covered, most) ->
+  known_unit (statement_of first) /\ exists e, In e covered.
+Proof.
+  destruct first as [e s|s|b s]; try discriminate; intros [Known _]; cbn [dearest statement_of].
+  destruct (_ && _)%bool; [|discriminate]; destruct (dearest premises s) as [[covered' most']|]; [|discriminate].
+  intros H; injection H as <- <-; split; [exact Known|exists e; left; reflexivity].
+Qed.
+
+(** Each party's part costs no more than the dearest. *)
+Lemma by_party_valid m premises j :
+  (forall j, In j premises -> valid j) -> by_party table m premises = Some j -> valid j.
+Proof.
+  intros V; unfold by_party; fold (mechanism_at c m).
+  destruct (mechanism_at c m) as [[| | | | | | |parts]|] eqn:F; try discriminate.
+  destruct premises as [|first premises]; [discriminate|].
+  destruct (dearest (first :: premises) (statement_of first)) as [[covered most]|] eqn:C; [|discriminate].
+  intros H; apply guard_some in H as [G <-]; apply exposures_eqb_eq in G.
+  destruct (dearest_first _ _ _ _ (V _ (or_introl eq_refl)) C) as [Known [e1 I1]].
+  pose proof (dearest_within _ _ _ _ V C) as W; apply within_valid; [exact Known|]; intros j.
+  assert (Steps : unrolled j [(m, 1%positive)] = steps_of c j m)
+    by (unfold unrolled; simpl; rewrite !app_nil_r; reflexivity).
+  assert (Nothing : steps_of c j m = [] ->
+            within (claim_notion (statement_of first)) (unit_steps (statement_of first)) j
+              (unrolled j [(m, 1%positive)]) (Q2R most)).
+  { intros E; rewrite Steps, E; apply within_less with (2 := W e1 I1 j) (extra := unrolled j e1).
+    reflexivity. }
+  destruct (in_dec Nat.eq_dec j (map (fun part => Pos.to_nat (fst part)) parts)) as [I|N].
+  2:{ apply Nothing; rewrite (steps_of_parts _ _ _ F), (held_by_nobody j m parts F); [reflexivity|].
+      intros p <- I; apply N; rewrite <- (map_map fst Pos.to_nat); apply in_map, I. }
+  apply in_map_iff in I as ([p held] & Ep & I); cbn [fst] in Ep.
+  destruct (parts_for p parts) as [|i l] eqn:E.
+  - apply Nothing; rewrite (steps_of_parts _ _ _ F), (held_by_parts j m parts p F Ep), E; reflexivity.
+  - apply within_less with (extra := []) (all := unrolled j (canonical (map (fun i => (i, 1%positive)) (i :: l)))).
+    + rewrite app_nil_r, Steps, unrolled_canonical, <- E.
+      rewrite (divided_steps j m parts 1 p); [reflexivity| |exact Ep].
+      unfold divided; fold (mechanism_at c m); rewrite F; reflexivity.
+    + apply W; rewrite G; apply in_flat_map; exists (p, held); split; [exact I|].
+      cbn [fst]; rewrite E; left; reflexivity.
 Qed.
 
 (** So many steps lead from one of the claim's neighbours to the other. *)
@@ -1659,58 +1893,60 @@ Proof.
   exists w; split; [exists z; split; [apply IH, S|exact A1]|exact A2].
 Qed.
 
-(** From what all views cost to the run, if every step pays in the notion. *)
+(** From what any party's record pays to the run, if every step pays in the notion. *)
 Lemma whole_valid s a :
-  known_unit s -> forallb (pays_in (claim_notion s)) (mechanisms c) = true -> views (events c) <> [] ->
-  (forall v, In v (views (events c)) -> within (claim_notion s) (unit_steps s) v (Q2R a)) ->
+  known_unit s -> forallb (pays_in (claim_notion s)) (mechanisms c) = true ->
+  (forall j, within (claim_notion s) (unit_steps s) j (allowed c j) (Q2R a)) ->
   valid (Whole (costing a s)).
 Proof.
-  intros Known Pays Some' W; pose proof (steps_to_unit s) as Near.
-  assert (Any : exists v, In v (views (events c)))
-    by (destruct (views (events c)) as [|v l]; [contradiction|exists v; left; reflexivity]).
+  intros Known Pays W; pose proof (steps_to_unit s) as Near.
   set (k := unit_steps s) in *; pose proof (Pos_real k) as Pk.
   assert (Far : INR (Pos.to_nat k) = IZR (Zpos k)) by apply INR_positive.
   assert (Divided : forall far x y, 0 < far -> far * x <= y -> x <= y / far).
   { intros far x y F H; apply Rmult_le_reg_l with (1 := F).
     replace (far * (y / far)) with y by (field; lra); exact H. }
   assert (Square : 0 < IZR (Zpos k) * IZR (Zpos k)) by nra.
-  destruct s as [r' g [b|b|b|o b|o b]]; unfold costing; cbn [claim_notion claim_relation claim_group at_cost] in *.
+  destruct s as [r' g [b|b|b|o b|o b]]; unfold costing;
+    cbn [claim_notion claim_relation claim_group at_cost] in *.
   - split; [exact I|]; intros x y A; cbn [claim_notion cost_of_notion].
     pose proof (gdp_group (one_part adj) (all_transcripts r) (run_law r)
                   (sqrt (Q2R a / (IZR (Zpos k) * IZR (Zpos k)))) (Pos.to_nat k) run_laws (sqrt_pos _)) as G.
     replace (sqrt (Q2R a)) with (INR (Pos.to_nat k) * sqrt (Q2R a / (IZR (Zpos k) * IZR (Zpos k)))).
     + apply G; [apply run_gdp; [exact Pays|]|apply (Near x y Known A)].
-      intros v Iv; apply Divided; [exact Square|exact (W v Iv)].
+      intros j; apply Divided; [exact Square|exact (W j)].
     + rewrite Far, sqrt_div_alt, sqrt_square by lra; field; lra.
   - split; [exact I|]; intros alpha Ha x y A; cbn [claim_notion cost_of_notion].
     replace (Q2R a) with (INR (Pos.to_nat k) ^ 2 * (Q2R a / (IZR (Zpos k) * IZR (Zpos k))))
       by (rewrite Far; field; lra).
     apply (group_privacy (one_part adj) (all_transcripts r) (run_law r) run_laws);
       [apply run_zcdp; [exact Pays|]|exact Ha|apply (Near x y Known A)].
-    intros v Iv; apply Divided; [exact Square|exact (W v Iv)].
+    intros j; apply Divided; [exact Square|exact (W j)].
   - split; [exact I|]; intros x y A; cbn [claim_notion cost_of_notion].
     replace (Q2R a) with (INR (Pos.to_nat k) * (Q2R a / IZR (Zpos k))) by (rewrite Far; field; lra).
     apply (pure_group (one_part adj)); [apply run_pure; [exact Pays|]|apply (Near x y Known A)].
-    intros v Iv; apply Divided; [exact Pk|exact (W v Iv)].
-  - destruct Any as [v Iv]; destruct (W v Iv) as [Ho _]; clear v Iv.
+    intros j; apply Divided; [exact Pk|exact (W j)].
+  - destruct (W O) as [Ho _].
     split; [exact Ho|]; intros x y A; cbn [claim_notion cost_of_notion].
     replace (Q2R a)
       with (INR (Pos.to_nat k) ^ 2 * (Q2R a / Q2R o / (IZR (Zpos k) * IZR (Zpos k))) * Q2R o)
       by (rewrite Far; field; lra).
     apply (group_privacy (one_part adj) (all_transcripts r) (run_law r) run_laws);
       [apply run_zcdp; [exact Pays|]|exact Ho|apply (Near x y Known A)].
-    intros v Iv; apply Divided, Divided; [exact Square|lra|apply (W v Iv)].
-  - destruct Any as [v Iv]; destruct (W v Iv).
+    intros j; apply Divided, Divided; [exact Square|lra|apply (W j)].
+  - split; [exact I|]; intros x y A event; cbn [claim_notion] in *.
+    apply (Near x y Known) in A; rewrite (proj1 (W O)) in A.
+    destruct A as (z & <- & j & Axy & Same); destruct (W j) as [_ D].
+    apply (D x y [] event (conj Axy Same)); rewrite app_nil_r; reflexivity.
 Qed.
 
 (** Of steps whose losses are bounded in both orders. *)
-Lemma losses_indistinct e eps delta :
+Lemma losses_indistinct j listed eps delta :
   (forall with_first, exists K,
-     (forall i, In i (unrolled e) -> bounds_step with_first i (K i)) /\
-     together K mu_squared (unrolled e) 1 (exp eps) <= delta) ->
-  indistinct e eps delta.
+     (forall i, In i listed -> bounds_step with_first i (K i)) /\
+     together K mu_squared listed 1 (exp eps) <= delta) ->
+  indistinct j listed eps delta.
 Proof.
-  intros H j x y extra event [Axy Same] P.
+  intros H x y extra event [Axy Same] P.
   assert (O : exists with_first, oriented with_first (x j) (y j)).
   { unfold oriented, in_order; destruct r0 eqn:Ea;
       [exists true; congruence| |];
@@ -1719,113 +1955,87 @@ Proof.
       exists before, z, after; auto. }
   destruct O as [with_first O]; destruct (H with_first) as (K & B & D).
   apply (loss_dp _ _ _ _ eps delta event
-           (run_loss with_first j x y e extra K (conj Axy Same) O P B) D).
+           (run_loss with_first j x y listed extra K (conj Axy Same) O P B) D).
 Qed.
 
-Lemma whole_approx_dp delta a :
-  (forall v, In v (views (events c)) -> indistinct v (Q2R a) (Q2R delta)) ->
-  valid (Whole (Claim r0 1 (ApproxDp delta a))).
+Lemma same_exposures_in covered vs v : same_exposures covered vs = true -> In v vs -> In v covered.
 Proof.
-  intros H; split; [exact I|]; intros x y A event; cbn [claim_notion] in *.
-  apply one_step in A as (j & Axy & Same).
-  destruct (allowed_unrolled j) as (v & extra & Iv & P).
-  apply (H v Iv j x y extra event (conj Axy Same) P).
-Qed.
-
-Lemma dearest_losses premises first delta a covered most :
-  (forall j, In j premises -> valid j) -> claim_notion first = ApproxDp delta a ->
-  dearest premises first = Some (covered, most) ->
-  forall e, In e covered -> indistinct e (Q2R most) (Q2R delta).
-Proof.
-  intros V N; revert covered most; induction premises as [|[e1 s1|s1|b1 s1] premises IH];
-    intros covered most H; simpl in H; try discriminate.
-  - injection H as <- <-; intros e [].
-  - rewrite N in H; destruct (_ && _)%bool eqn:E; [|discriminate]; apply andb_true_iff in E as [_ E].
-    destruct (dearest premises first) as [[covered' most']|] eqn:C; [|discriminate].
-    injection H as <- <-.
-    pose proof (maximum_ge (cost_of_notion (claim_notion s1)) most') as [M1 M2].
-    intros e [<-|Ie].
-    + specialize (V _ (or_introl eq_refl)).
-      destruct s1 as [r' g [b|b|b|o b|o b]]; simpl in E; try discriminate.
-      apply Q2R_equal in E; destruct V as (_ & _ & V).
-      rewrite <- E; apply indistinct_weaken with (1 := M1), V.
-    + apply indistinct_weaken with (1 := M2).
-      apply (IH (fun j I => V j (or_intror I)) covered' most' eq_refl e Ie).
-Qed.
-
-Lemma views_some events : views events <> [].
-Proof.
-  unfold views; destruct (PositiveMap.elements (parties_of events)); [discriminate|].
-  cbn [map]; discriminate.
+  unfold same_exposures; rewrite andb_true_iff; intros [G _] Iv; rewrite forallb_forall in G.
+  specialize (G v Iv); apply existsb_exists in G as (e & Ie & E); apply exposure_eqb_eq in E; subst e.
+  exact Ie.
 Qed.
 
 Lemma all_events_valid premises j :
   (forall j, In j premises -> valid j) ->
-  all_events (views (events c)) (fun kind => forallb (pays_in kind) (mechanisms c)) premises = Some j ->
+  all_events (views (events c)) (views_apart table (events c))
+    (fun kind => forallb (pays_in kind) (mechanisms c)) premises = Some j ->
   valid j.
 Proof.
   intros V; unfold all_events; destruct premises as [|first premises]; [discriminate|].
   destruct (dearest (first :: premises) (statement_of first)) as [[covered most]|] eqn:C; [|discriminate].
-  intros H; apply guard_some in H as [G <-]; rewrite !andb_true_iff in G; destruct G as [[U G] G'].
-  assert (Covered : forall v, In v (views (events c)) -> In v covered).
-  { intros v Iv; rewrite forallb_forall in G; specialize (G v Iv).
-    apply existsb_exists in G as (e & Ie & E); apply exposure_eqb_eq in E; subst e; exact Ie. }
-  destruct first as [e1 s1|s1|b1 s1]; try discriminate; cbn [statement_of] in *.
-  pose proof (V _ (or_introl eq_refl)) as V1.
-  destruct (claim_notion s1) as [k|k|k|order k|delta k] eqn:N.
-  5:{ pose proof (dearest_losses _ _ _ _ _ _ V N C) as W.
-      simpl in V1; rewrite N in V1; destruct s1 as [r' g n]; cbn in N, V1; subst n.
-      destruct V1 as (-> & -> & _); apply whole_approx_dp; intros v Iv; apply (W v), Covered, Iv. }
-  all: assert (Same : same_kind (claim_notion s1) (claim_notion s1) = true)
-    by (simpl in C; rewrite N in *; simpl in C; destruct (same_unit s1 s1); try discriminate;
-        simpl in C |- *; first [reflexivity|destruct (Qeq_bool order order); [reflexivity|discriminate]]);
-    destruct (valid_within e1 s1 _ V1 Same) as (Known & _ & K);
-    apply whole_valid; [exact Known|rewrite N; exact U|apply views_some|];
-    intros v Iv; apply (dearest_within _ _ _ _ V K C), Covered, Iv.
+  intros H; apply guard_some in H as [G <-]; apply andb_true_iff in G as [U G].
+  destruct (dearest_first _ _ _ _ (V _ (or_introl eq_refl)) C) as [Known [e1 I1]].
+  pose proof (dearest_within _ _ _ _ V C) as W; apply whole_valid; [exact Known|exact U|]; intros j.
+  assert (Covered : exists e extra, In e covered /\ Permutation (allowed c j ++ extra) (unrolled j e)).
+  { apply orb_true_iff in G as [G|G].
+    - destruct (view_enough j) as (v & Iv & extra & P).
+      exists v, extra; split; [apply (same_exposures_in _ _ _ G Iv)|exact P].
+    - destruct (view_apart_enough j) as (v & [Iv| ->] & extra & P).
+      + exists v, extra; split; [apply (same_exposures_in _ _ _ G Iv)|exact P].
+      + apply Permutation_sym, Permutation_nil, app_eq_nil in P as [E _].
+        exists e1, (unrolled j e1); split; [exact I1|rewrite E; reflexivity]. }
+  destruct Covered as (e & extra & Ie & P); apply within_less with (1 := P), W, Ie.
 Qed.
 
 Lemma weaken_part a e s s' : valid (Part e s) -> weaken a s = Some s' -> valid (Part e s').
 Proof.
-  unfold weaken; intros V H; apply guard_some in H as [Le <-]; apply Qle_bool_R in Le.
-  destruct s as [r' g [b|b|b|o b|o b]]; unfold costing; cbn [claim_notion cost_of_notion at_cost] in *.
-  1-4: destruct V as [Known V]; split; [exact Known|].
-  1-4: apply within_up with (1 := Le), V.
-  destruct V as (Er & Eg & V); split; [exact Er|split; [exact Eg|]].
-  apply indistinct_weaken with (1 := Le), V.
+  unfold weaken; intros [Known V] H; apply guard_some in H as [Le <-]; apply Qle_bool_R in Le.
+  apply within_valid; [exact Known|intros j; apply within_up with (1 := Le), V].
 Qed.
 
-Lemma concat_one (m : positive) k : concat (repeat [m] k) = repeat m k.
-Proof. induction k; simpl; congruence. Qed.
+(** ** Compositions, for a record of any party *)
+
+Section OfParty.
+
+Variable party : nat.
+
+Notation unrolled := (unrolled party).
 
 Lemma unrolled_cons mn e : unrolled (mn :: e) = unrolled [mn] ++ unrolled e.
 Proof. unfold unrolled; cbn [flat_map]; rewrite app_nil_r; reflexivity. Qed.
 
-Lemma unrolled_alone i n : steps_of c i = [i] -> unrolled [(i, n)] = repeat i (Pos.to_nat n).
+Lemma unrolled_alone i n : single i -> unrolled [(i, n)] = repeat i (Pos.to_nat n).
 Proof.
-  intros One; unfold unrolled; cbn [flat_map fst snd]; rewrite app_nil_r, One; apply concat_one.
+  intros One; unfold unrolled; cbn [flat_map fst snd]; rewrite app_nil_r, One; apply concat_singles.
 Qed.
 
-(** What a mechanism repeats, repeats nothing. *)
+(** What a mechanism repeats is a step. *)
 Lemma repeated_step_alone m inner n :
-  repeated_step table m = Some (inner, n) -> steps_of c inner = [inner].
+  repeated_step table m = Some (inner, n) -> single inner.
 Proof.
   unfold repeated_step; fold (mechanism_at c m).
-  destruct (mechanism_at c m) as [[| | | | | |step times]|] eqn:F; try discriminate; intros H;
-    injection H as <- <-; try (apply (alone m _ F); discriminate).
-  apply mechanism_found in F; cbn [mechanism_ok] in F; fold (mechanism_at c step) in F.
-  unfold steps_of; destruct (mechanism_at c step) as [[]|]; try discriminate; reflexivity.
+  destruct (mechanism_at c m) as [step|] eqn:F; [|discriminate].
+  assert (Und : forall i n', Checker.guard (undivided table m) (i, n') = Some (inner, n) ->
+            undivided table m = true /\ i = inner).
+  { intros i n' H; apply guard_some in H as [G E]; injection E as -> _; auto. }
+  destruct step as [| | | | | |step times|];
+    intros H; apply Und in H as [G <-]; unfold undivided in G; fold (mechanism_at c m) in G; rewrite F in G;
+    try discriminate; try (refine (alone m _ F _ _); discriminate).
+  fold (mechanism_at c step) in G; destruct (mechanism_at c step) as [inner'|] eqn:F'; [|discriminate].
+  pose proof (mechanism_found _ _ F) as Ok; cbn in Ok; fold (mechanism_at c step) in Ok; rewrite F' in Ok.
+  refine (alone step _ F' _ _); [intros i' n' ->|intros parts ->]; discriminate.
 Qed.
 
 Lemma repeated_step_unrolled m often inner n :
   repeated_step table m = Some (inner, n) -> unrolled [(m, often)] = unrolled [(inner, (often * n)%positive)].
 Proof.
-  intros H; rewrite (unrolled_alone inner _ (repeated_step_alone m inner n H)).
+  intros H; pose proof (repeated_step_alone m inner n H) as One; rewrite (unrolled_alone inner _ One).
   unfold repeated_step in H; fold (mechanism_at c m) in H.
+  destruct (mechanism_at c m) as [step|] eqn:F; [|discriminate].
+  destruct step as [| | | | | |inner' n'|]; apply guard_some in H as [_ H]; injection H as <- <-;
+    rewrite ?Pos.mul_1_r; try apply (unrolled_alone m _ One).
   unfold unrolled; cbn [flat_map fst snd]; rewrite app_nil_r.
-  unfold steps_of; destruct (mechanism_at c m) as [[| | | | | |inner' n']|]; try discriminate;
-    injection H as <- <-; rewrite ?Pos.mul_1_r; try apply concat_one.
-  rewrite Pos2Nat.inj_mul; generalize (Pos.to_nat often) as k.
-  induction k as [|k IH]; simpl; [reflexivity|]; rewrite IH, <- repeat_app; reflexivity.
+  rewrite (steps_repeated _ _ _ _ F), (One party), repeat_repeat, Pos2Nat.inj_mul; apply concat_singles.
 Qed.
 
 Lemma steps_in_unrolled parts steps :
@@ -1890,7 +2100,7 @@ Proof.
       + assert (0 <= b * (1 - q) <= b) by nra; rewrite plus_part_0; lra. }
   unfold apart;
     destruct (mechanism_at c i)
-      as [[|drawn moved squared d std|moved squared d b'|moved squared d b'| |truth answers|]|] eqn:F;
+      as [[|drawn moved squared d std|moved squared d b'|moved squared d b'| |truth answers| |]|] eqn:F;
     try exact I.
   - apply (Normal drawn moved squared d std); reflexivity.
   - intros a b Ha Hb; rewrite excess_diag by exact One.
@@ -1948,7 +2158,7 @@ Proof.
       - rewrite <- Eroot in W; apply (copies_losses_sound w bits _ size records Hw Hb Hm
                                          (many_found _ _ _ _ _ _ _ _ F Ec) step dense tail _ Hstep
                                          (Twice _ E') A o p q Dp Dq W). }
-    destruct m as [|drawn moved squared d std|moved squared d scale|moved squared d scale| |truth answers|];
+    destruct m as [|drawn moved squared d std|moved squared d scale|moved squared d scale| |truth answers| |];
       cbn [losses_of] in E; try discriminate E.
     - intros W; apply (Normal drawn moved squared d std eq_refl W E).
     - destruct (laplace_found _ _ _ _ _ (or_introl F)) as (_ & B & _ & s & D & Es).
@@ -1981,12 +2191,12 @@ Qed.
 
 Lemma mu_squared_above_sound p i z :
   (0 <= p)%Z -> mu_squared_above table p i = Some z ->
-  plain i /\ steps_of c i = [i] /\ mu_squared i <= IZR z / unit_of p.
+  plain i /\ single i /\ mu_squared i <= IZR z / unit_of p.
 Proof.
   intros Hp; unfold mu_squared_above; fold (mechanism_at c i).
-  destruct (mechanism_at c i) as [[moved squared d std| | | | | |]|] eqn:F; try discriminate.
+  destruct (mechanism_at c i) as [[moved squared d std| | | | | | |]|] eqn:F; try discriminate.
   cbn [gaussian_ratio]; intros H; injection H as <-.
-  split; [exists moved, squared, d, std; exact F|split; [apply (alone i _ F); discriminate|]].
+  split; [exists moved, squared, d, std; exact F|split; [refine (alone i _ F _ _); discriminate|]].
   destruct (gaussian_leaf i _ _ F (or_introl eq_refl)) as (_ & E & _).
   unfold mu_squared; rewrite F, E; apply rational_ceiling, Hp.
 Qed.
@@ -2002,7 +2212,7 @@ Proof. intros N; apply total_zero; intros i I; apply lossy_costs_nothing, N, I. 
 
 Lemma summed_sound p counts sum others (K : positive -> loss) :
   (0 <= p)%Z -> summed table p counts = (sum, others) ->
-  (forall mn, In mn others -> steps_of c (fst mn) = [fst mn]) -> (forall i, plain i -> K i = nothing) ->
+  (forall mn, In mn others -> single (fst mn)) -> (forall i, plain i -> K i = nothing) ->
   total (unrolled counts) mu_squared <= IZR sum / unit_of p /\
   alike (all_of K (unrolled counts)) (all_of K (unrolled others)) /\
   (forall i, In i (unrolled counts) -> plain i \/ In i (unrolled others)).
@@ -2117,13 +2327,12 @@ Proof.
     [|apply IH]; apply Twice, Hs.
 Qed.
 
-Lemma privacy_loss_valid parts step doublings dense digits cut delta eps j :
-  privacy_loss table r0 parts step doublings dense digits cut delta eps = Some j -> valid j.
+Lemma composition_indistinct parts steps step doublings dense digits cut delta eps :
+  steps_in table parts = Some steps -> 0 < Q2R step ->
+  composition_at_most table steps step doublings dense digits cut delta eps = true ->
+  indistinct party (unrolled (canonical (map fst parts))) (Q2R eps) (Q2R delta).
 Proof.
-  unfold privacy_loss; destruct (steps_in table parts) as [steps|] eqn:St; [|discriminate].
-  intros H; apply guard_some in H as [G <-]; rewrite !andb_true_iff in G.
-  destruct G as [[Gs Gd] G]; apply positive_number_R in Gs.
-  split; [reflexivity|split; [reflexivity|apply losses_indistinct]].
+  intros St Gs G; apply losses_indistinct.
   apply steps_in_unrolled in St.
   unfold composition_at_most in G; cbv zeta in G.
   set (w := mass_bits digits) in *; set (bits := working_bits w step) in *.
@@ -2156,7 +2365,7 @@ Proof.
     end).
   (* each step is bounded on the lattice of its level *)
   assert (Sound : forall i n l, In (i, n, l) found ->
-            steps_of c i = [i] /\ sound_list (side l) /\ bounds_step with_first i (K i) /\
+            single i /\ sound_list (side l) /\ bounds_step with_first i (K i) /\
             K i = stands_for (Q2R (lattice i)) (unit_of w) (side l)).
   { intros i n l I; pose proof (Found i n l I) as L; unfold K; rewrite L.
     unfold losses_at in L; fold (mechanism_at c i) in L.
@@ -2164,18 +2373,18 @@ Proof.
     destruct (losses_sound i m w bits (lattice i) _ _ l l' Hw Hb (step_at_pos _ _ _ Gs) F L with_first)
       as [Sk Bk].
     split; [|unfold side; destruct with_first; auto].
-    apply (alone i m F); intros inner n' ->; discriminate L. }
+    refine (alone i m F _ _); [intros inner n' ->|intros parts' ->]; discriminate L. }
   assert (Listed : forall mn, In mn counts -> exists l, In (fst mn, snd mn, l) found).
   { intros mn I; rewrite <- Counts in I; apply in_map_iff in I as ([[i n] l] & <- & I); exists l; exact I. }
   (* those that are summed have none *)
   assert (Plain : forall i, plain i -> K i = nothing).
   { intros i (moved & squared & d & std & F); unfold K, losses_at; fold (mechanism_at c i); rewrite F.
     reflexivity. }
-  assert (Alone : forall mn, In mn counts -> steps_of c (fst mn) = [fst mn]).
+  assert (Alone : forall mn, In mn counts -> single (fst mn)).
   { intros mn I; destruct (Listed mn I) as [l J]; apply (Sound _ _ _ J). }
   destruct (summed_sound (w + bits) _ _ _ K ltac:(lia) Su Alone Plain) as (Spent & Same & All).
-  pose proof (unrolled_canonical (map fst parts)) as P.
-  rewrite St in P; rewrite <- (unrolled_canonical (map fst steps)) in P.
+  pose proof (unrolled_canonical party (map fst parts)) as P.
+  rewrite St in P; rewrite <- (unrolled_canonical party (map fst steps)) in P.
   set (listed := unrolled (canonical (map fst steps))) in *.
   assert (Bounds : forall i, In i listed -> bounds_step with_first i (K i)).
   { intros i I; destruct (All i I) as [Pl|J].
@@ -2183,7 +2392,7 @@ Proof.
       intros a b _ _; rewrite profile_nothing; apply Rle_refl.
     - apply in_flat_map in J as (mn & J & J'); destruct (Listed mn J) as [l L].
       destruct (Sound _ _ _ L) as (One & _ & B & _).
-      rewrite One, concat_one in J'; apply repeat_spec in J' as ->; exact B. }
+      rewrite (One party), concat_singles in J'; apply repeat_spec in J' as ->; exact B. }
   assert (Proper : proper (all_of K listed)) by (apply all_of_proper; intros i I; apply (Bounds i I)).
   assert (Waiting : alike (all_of K (unrolled counts)) (all_waiting w (map entry_of found))).
   { rewrite <- Counts; clear - Sound; induction found as [|[[i n] l] found IH];
@@ -2262,14 +2471,14 @@ Lemma laplace_groups_sound p counts groups :
 Proof.
   intros Hp; revert groups; induction counts as [|[i n] counts IH]; intros groups; cbn [laplace_groups].
   - intros H; injection H as <-; split; [reflexivity|intros i []].
-  - fold (mechanism_at c i); destruct (mechanism_at c i) as [[| |moved squared d scale| | | |]|] eqn:F;
+  - fold (mechanism_at c i); destruct (mechanism_at c i) as [[| |moved squared d scale| | | | |]|] eqn:F;
       try discriminate.
     destruct (laplace_groups table p counts) as [found|]; [|discriminate]; cbv zeta.
     set (ratio := (squared / (scale * scale))%Q); set (far := LaplaceLoss.root_above p ratio).
     destruct (_ && _)%bool eqn:G; [|discriminate]; intros H; injection H as <-.
     rewrite !andb_true_iff in G; destruct G as [[_ G0] G1]; apply Qle_bool_R in G0, G1.
     destruct (IH _ eq_refl) as [Same All].
-    assert (One : steps_of c i = [i]) by (apply (alone i _ F); discriminate).
+    assert (One : single i) by (refine (alone i _ F _ _); discriminate).
     assert (Shift : shift_above p i = Q2R far) by (unfold shift_above; rewrite F; reflexivity).
     assert (Far : Q2R far = IZR (Qnum far) / unit_of p).
     { unfold Q2R, unit_of; subst far; unfold LaplaceLoss.root_above; cbn [Qnum Qden].
@@ -2295,12 +2504,12 @@ Proof.
   intros H; apply Rplus_le_compat_l, Ropp_le_contravar, common_part_le_r, H.
 Qed.
 
-Lemma laplace_losses_valid parts delta eps j :
-  laplace_losses table r0 parts delta eps = Some j -> valid j.
+Lemma laplace_indistinct parts steps delta eps :
+  steps_in table (map (fun mn => (mn, O)) parts) = Some steps ->
+  laplace_at_most table (canonical (map fst steps)) delta eps = true ->
+  indistinct party (unrolled (canonical parts)) (Q2R eps) (Q2R delta).
 Proof.
-  unfold laplace_losses; destruct (steps_in table _) as [steps|] eqn:St; [|discriminate].
-  intros H; apply guard_some in H as [G <-]; apply andb_true_iff in G as [_ G].
-  split; [reflexivity|split; [reflexivity|]].
+  intros St G.
   apply steps_in_unrolled in St; rewrite map_map in St; cbn [fst] in St; rewrite map_id in St.
   unfold laplace_at_most in G; destruct (laplace_groups table 8 _) as [rough|]; [|discriminate].
   cbv zeta in G; set (p := bits_of_shifts rough delta) in *.
@@ -2311,47 +2520,75 @@ Proof.
   destruct (laplace_groups_sound p counts groups Hp Gr) as [Same All].
   apply laplace_delta_sound in G; [|exact Hp].
   pose proof (rational_floor p eps Hp) as Low; set (point := IZR _ / unit_of p) in *.
-  apply indistinct_weaken with (1 := Low); intros j x y extra event Dxy P.
-  assert (P' : Permutation (allowed c j ++ extra) (unrolled counts)).
+  apply indistinct_weaken with (1 := Low); intros x y extra event Dxy P.
+  assert (P' : Permutation (allowed c party ++ extra) (unrolled counts)).
   { rewrite P, unrolled_canonical, St; unfold counts; symmetry; apply unrolled_canonical. }
   apply (loss_dp _ _ _ (composed_profile (group_shifts p groups))); [|exact G]; rewrite <- Same.
   apply (laplace_filter Pos.eq_dec (next_messages r) (next_law r x) (next_law r y)
            (fun h => laws x h) (fun h => laws y h)
-           (fun h => if reads r h j then Some (mechanism_of h) else None)).
-  - intros h E; destruct (reads r h j) eqn:R; [discriminate|].
-    intros m I; apply unread with j; assumption.
+           (fun h => if reads r h party then Some (mechanism_of h) else None)).
+  - intros h E; destruct (reads r h party) eqn:R; [discriminate|].
+    intros m I; apply unread with party; assumption.
   - intros i I; eapply Rle_trans; [apply cost_nonneg|apply (All i I)].
-  - intros h i E I; destruct (reads r h j) eqn:R; [injection E as <-|discriminate].
+  - intros h i E I; destruct (reads r h party) eqn:R; [injection E as <-|discriminate].
     destruct (All _ I) as [(moved & squared & d & scale & F) Le].
-    intros a b Ha Hb; eapply Rle_trans; [apply (laplace_met h j x y _ _ _ _ F R Dxy a b Ha Hb)|].
+    intros a b Ha Hb; eapply Rle_trans; [apply (laplace_met h party x y _ _ _ _ F R Dxy a b Ha Hb)|].
     apply laplace_profile_larger, exp_le; lra.
-  - intros h Ih; destruct (steps_are_allowed null c r run_satisfies j h Ih) as [rest Q].
+  - intros h Ih; destruct (steps_are_allowed null c r run_satisfies party h Ih) as [rest Q].
     exists (rest ++ extra); rewrite taken_met, app_assoc, Q; exact P'.
+Qed.
+
+End OfParty.
+
+(** To everybody, by its steps. *)
+Lemma approx_dp_valid e delta eps :
+  (forall j, indistinct j (unrolled j e) (Q2R eps) (Q2R delta)) ->
+  valid (Part e (Claim r0 1 (ApproxDp delta eps))).
+Proof.
+  intros I; destruct (unit_of_one (ApproxDp delta eps)) as [One Known].
+  split; [exact Known|intros j; split; [exact One|apply I]].
+Qed.
+
+Lemma privacy_loss_valid parts step doublings dense digits cut delta eps j :
+  privacy_loss table r0 parts step doublings dense digits cut delta eps = Some j -> valid j.
+Proof.
+  unfold privacy_loss; destruct (steps_in table parts) as [steps|] eqn:St; [|discriminate].
+  intros H; apply guard_some in H as [G <-]; rewrite !andb_true_iff in G.
+  destruct G as [[Gs _] G]; apply positive_number_R in Gs; apply approx_dp_valid; intros j.
+  apply (composition_indistinct _ _ _ _ _ _ _ _ _ _ St Gs G).
+Qed.
+
+Lemma laplace_losses_valid parts delta eps j :
+  laplace_losses table r0 parts delta eps = Some j -> valid j.
+Proof.
+  unfold laplace_losses; destruct (steps_in table _) as [steps|] eqn:St; [|discriminate].
+  intros H; apply guard_some in H as [G <-]; apply andb_true_iff in G as [_ G].
+  apply approx_dp_valid; intros j; apply (laplace_indistinct _ _ _ _ _ St G).
 Qed.
 
 Lemma of_parts_valid rule premises j :
   (forall i, In i premises -> valid i) ->
-  of_parts table r0 (views (events c)) (fun kind => forallb (pays_in kind) (mechanisms c)) rule premises = Some j ->
+  of_parts table r0 (views (events c)) (views_apart table (events c)) (fun kind => forallb (pays_in kind) (mechanisms c)) rule premises = Some j ->
   valid j.
 Proof.
   intros V H;
-    destruct rule as [m|m|m|m|m|m eps|m eps|m eps|counts|m| |a| |a|size| |order|delta|delta eps|delta eps
+    destruct rule as [m|m|m|m|m|m eps|m eps|m eps|counts|m|m| |a| |a|size| |order|delta|delta eps|delta eps
                      |parts step doublings dense digits cut delta eps|parts delta eps]; cbn [of_parts] in H.
   - destruct premises; [|discriminate]; apply leaf_valid with (kind := Gdp 0) (3 := H); [reflexivity|].
     intros step a F E; destruct (gaussian_leaf m a step F (or_introl E)) as (One & W & _).
-    split; [exact One|cbn [within cost_of_notion]; rewrite (weight_one _ _ One); lra].
+    split; [exact One|intros j'; cbn [within cost_of_notion total]; lra].
   - destruct premises; [|discriminate]; apply leaf_valid with (kind := Zcdp 0) (3 := H); [reflexivity|].
     intros step a F E; destruct (gaussian_leaf m a step F (or_introl E)) as (One & _ & W).
-    split; [exact One|apply zcdp_of_half; [reflexivity|rewrite (weight_one _ _ One); lra]].
+    split; [exact One|intros j'; apply zcdp_of_half; [reflexivity|lra]].
   - destruct premises; [|discriminate]; apply leaf_valid with (kind := Zcdp 0) (3 := H); [reflexivity|].
     intros step a F E; destruct (laplace_leaf m a step F (or_introl E)) as (One & W).
-    split; [exact One|apply zcdp_of_half; [reflexivity|rewrite (weight_one _ _ One); exact W]].
+    split; [exact One|intros j'; apply zcdp_of_half; [reflexivity|exact W]].
   - destruct premises; [|discriminate]; apply leaf_valid with (kind := Zcdp 0) (3 := H); [reflexivity|].
     intros step a F E; destruct (laplace_leaf m a step F (or_intror E)) as (One & W).
-    split; [exact One|apply zcdp_of_half; [reflexivity|rewrite (weight_one _ _ One); exact W]].
+    split; [exact One|intros j'; apply zcdp_of_half; [reflexivity|exact W]].
   - destruct premises; [|discriminate]; apply leaf_valid with (kind := Zcdp 0) (3 := H); [reflexivity|].
     intros step a F E; destruct (gaussian_leaf m a step F (or_intror E)) as (One & _ & W).
-    split; [exact One|apply zcdp_of_half; [reflexivity|rewrite (weight_one _ _ One); lra]].
+    split; [exact One|intros j'; apply zcdp_of_half; [reflexivity|lra]].
   - destruct premises; [|discriminate]; apply pure_leaf_valid with (2 := H); intros step.
     apply laplace_cost.
   - destruct premises; [|discriminate]; apply pure_leaf_valid with (2 := H); intros step.
@@ -2360,6 +2597,7 @@ Proof.
     apply response_cost.
   - apply composition_valid with (2 := H), V.
   - apply repeated_valid with (2 := H), V.
+  - apply by_party_valid with (2 := H), V.
   - apply all_events_valid with (2 := H), V.
   - destruct premises as [|[e s|s|b s] [|]]; try discriminate.
     destruct (weaken a s) as [s'|] eqn:E; [|discriminate]; injection H as <-.
@@ -2378,8 +2616,8 @@ Proof.
     destruct (Qle_bool order 1) eqn:Ho; [discriminate|]; injection H as <-.
     apply Qle_bool_R_false in Ho; rewrite Q2R_number in Ho.
     destruct (V _ (or_introl eq_refl)) as [Known W].
-    split; [exact Known|split; [exact Ho|]]; cbn [claim_notion cost_of_notion within] in *.
-    rewrite Q2R_mult; apply Rmult_le_compat_l; [lra|exact W].
+    split; [exact Known|]; intros j; specialize (W j); split; [exact Ho|].
+    cbn [claim_notion cost_of_notion within] in *; rewrite Q2R_mult; apply Rmult_le_compat_l; [lra|exact W].
   - destruct premises; discriminate.
   - destruct premises; discriminate.
   - destruct premises; discriminate.
@@ -2390,7 +2628,7 @@ Qed.
 (** Every rule. Of what a filter lets happen nothing is said here: see [check_filter_sound]. *)
 Theorem follows_valid rule premises j :
   (forall i, In i premises -> valid i) ->
-  follows table r0 (views (events c)) (fun kind => forallb (pays_in kind) (mechanisms c)) rule premises = Some j ->
+  follows table r0 (views (events c)) (views_apart table (events c)) (fun kind => forallb (pays_in kind) (mechanisms c)) rule premises = Some j ->
   valid j.
 Proof.
   intros V H; destruct premises as [|[e s|s|b s] [|i premises]];
@@ -2413,7 +2651,7 @@ Theorem check_sound (c : certificate) (s : claim) :
 Proof.
   unfold check, judged; cbv zeta; intros H X null r Sat.
   destruct (forallb _ (mechanisms c)) eqn:Ok; [|discriminate].
-  destruct (all_nodes _ _ _ _ _ _ _ _) as [[e s'|s'|b s']|] eqn:N; try discriminate.
+  destruct (all_nodes _ _ _ _ _ _ _ _ _) as [[e s'|s'|b s']|] eqn:N; try discriminate.
   injection H as ->; apply all_nodes_keep with (P := valid c null r) in N.
   - exact (proj2 N).
   - apply (follows_valid c Ok null r Sat).

@@ -103,6 +103,7 @@ def _parties(run: Run, place: Any, *premises: Priv) -> Priv:
     Priv(Parties(...), N(max c_i))
 
     Source: a record meets its own party's part.
+    Check: follows_valid, events_gdp, events_zcdp, events_pure.
     Coq: parallel_composition, gaussian_parties_dp.
     """
     parts = parts_by_party(run.at(place))

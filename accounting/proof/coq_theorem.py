@@ -136,18 +136,19 @@ def coq_theorem(document: bytes) -> str:
         spent = " ".join(map(_rational, verdict.budget.values))
         budget = f"Claim {kept} 1 {_NOTIONS[verdict.budget.notion].split()[0]} {spent})"
         by, theorem = by.replace("check_", "check_filter_"), _FILTERED
-    names = _party_lists(parsed["events"])
+    numbers_of = _party_numbers(parsed)
+    names = _party_lists(parsed["events"], numbers_of)
     losses = any(node["rule"] in _COMPOSED for node in parsed["nodes"])
     return (_FILE + theorem).format(
         fast=" FastChecker" if losses else "",
         evaluated="rewrite <- fast_check_exact; " if losses else "",
         subject=verdict.subject,
-        mechanisms=_rows(_mechanisms(parsed["mechanisms"])),
+        mechanisms=_rows(_mechanisms(parsed["mechanisms"], numbers_of)),
         parties="".join(
             f"Definition {name} : list positive := [{'; '.join(map(str, members))}]%positive.\n"
             for members, name in names.items()
         ),
-        events=_rows(_events(parsed["events"], names)),
+        events=_rows(_events(parsed["events"], names, numbers_of)),
         nodes=_rows([_node(node, parsed["mechanisms"]) for node in parsed["nodes"]]),
         claim=claim,
         budget=budget,
@@ -242,8 +243,12 @@ def _written(value: object) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def _mechanisms(listed: Sequence[Mapping[str, Any]]) -> list[str]:
+def _mechanisms(listed: Sequence[Mapping[str, Any]], numbers: Mapping[str, int]) -> list[str]:
     """Return the certificate's mechanisms as terms.
+
+    Args:
+        listed: as the certificate has them.
+        numbers: of parties.
 
     Raises:
         BeyondTheorem: for a kind that `Checker.v` does not know, and for several relations.
@@ -268,10 +273,16 @@ def _mechanisms(listed: Sequence[Mapping[str, Any]]) -> list[str]:
                 terms.append(f"ResponseStep {_rational(_dyadic(truth))} {answers}")
             case {"kind": "repeated", "event": inner, "times": times} if _written(inner) in places:
                 terms.append(f"Repeated {places[_written(inner)]} {times}")
+            case {"kind": "parties", "parts": parts}:
+                held = (
+                    f"({numbers[name]}, [{'; '.join(str(places[_written(m)]) for m in part)}])"
+                    for name, part in parts
+                )
+                terms.append(f"Parties [{'; '.join(held)}]%positive")
             case {"kind": kind}:
                 raise BeyondTheorem(
                     f"kind={kind} must be in {sorted(_NOISY)}, a gaussian step sampled, "
-                    "randomised-response, or one of them repeated and listed."
+                    "randomised-response, or one of them repeated and listed, or parties."
                 )
             case _:
                 raise AssertionError("the checker has accepted this document")
@@ -344,27 +355,42 @@ def _operations(tree: Mapping[str, Any]) -> str:
     return f"({head} {magnitude} {error}{below})"
 
 
-def _party_lists(events: Sequence[Mapping[str, Any]]) -> dict[tuple[int, ...], str]:
-    """Return a name for each list of parties that an event names; parties are numbered as they
-    appear.
+def _party_numbers(parsed: Mapping[str, Any]) -> dict[str, int]:
+    """Return each party's number, from 1, as events name them, then mechanisms of their parts."""
+    numbers: dict[str, int] = {}
+    for event in parsed["events"]:
+        for party in event["parties"]:
+            numbers.setdefault(party, len(numbers) + 1)
+    for mechanism in parsed["mechanisms"]:
+        for party, _ in mechanism.get("parts", ()):
+            numbers.setdefault(party, len(numbers) + 1)
+    return numbers
+
+
+def _party_lists(
+    events: Sequence[Mapping[str, Any]], numbers: Mapping[str, int]
+) -> dict[tuple[int, ...], str]:
+    """Return a name for each list of parties that an event names.
 
     Named once: a run of a thousand agents would else repeat the list in every event.
     """
-    numbers: dict[str, int] = {}
     names: dict[tuple[int, ...], str] = {}
     for event in events:
-        listed = tuple(numbers.setdefault(p, len(numbers) + 1) for p in event["parties"])
+        listed = tuple(numbers[party] for party in event["parties"])
         if listed:
             names.setdefault(listed, f"parties_{len(names) + 1}")
     return names
 
 
-def _events(events: Sequence[Mapping[str, Any]], names: Mapping[tuple[int, ...], str]) -> list[str]:
+def _events(
+    events: Sequence[Mapping[str, Any]],
+    names: Mapping[tuple[int, ...], str],
+    numbers: Mapping[str, int],
+) -> list[str]:
     """Return the events as terms: the number of the mechanism, the parties' name, how often."""
-    numbers: dict[str, int] = {}
     terms: list[str] = []
     for event in events:
-        listed = tuple(numbers.setdefault(p, len(numbers) + 1) for p in event["parties"])
+        listed = tuple(numbers[party] for party in event["parties"])
         terms.append(f"Event {event['mechanism'] + 1} {names.get(listed, '[]')} {event['times']}")
     return terms
 
@@ -432,6 +458,7 @@ _RULES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     ),
     "composition": lambda p: f"(Composition [{'; '.join(map(str, p['times']))}]%positive)",
     "repeated": lambda p: f"(RepeatedRule {_place(p)})",
+    "parties": lambda p: f"(PartiesRule {_place(p)})",
     "events": lambda p: "EventsRule",
     "weaken": lambda p: f"(Weaken {_number(p, 'value')})",
     "post-processing": lambda p: "Restate",

@@ -406,6 +406,8 @@ let response value : Kernel.mechanism =
     ResponseStep (truth, at_least 2 categories)
   | _ -> assert false
 
+let by_party = "every record belongs to one party, and who holds which record is public and fixed"
+
 let samples_hidden = "samples are drawn afresh, as stated, and stay hidden"
 let untold = "what is declared does not tell who was drawn"
 let divided = "means of a Poisson sample divide by the number in their derivation"
@@ -463,8 +465,42 @@ let of_whole tree reasons =
   let said = if is_whole tree then Texts.empty else Texts.singleton whole_numbers in
   Texts.union said (declared reasons)
 
-let mechanism table value : steps =
+(* Whether a mechanism, repeated or not, is made of parts by party. *)
+let rec is_split value =
   match kind_of value with
+  | "parties" -> true
+  | "repeated" -> (
+      match fields [ "kind"; "event"; "times" ] value with
+      | [ _; inner; _ ] -> is_split inner
+      | _ -> assert false)
+  | _ -> false
+
+let listed_place table value =
+  match Hashtbl.find_opt table (Json.canonical value) with
+  | Some i -> i
+  | None -> wrong "expected a listed mechanism"
+
+(* Each party's number, and the mechanisms that it runs. *)
+let parts_by_party number table value =
+  match fields [ "kind"; "parts" ] value with
+  | [ _; parts ] ->
+    let part value =
+      match list value with
+      | [ name; held ] -> (text name, list held)
+      | _ -> wrong "expected a party and its mechanisms" in
+    let parts = List.map part (list parts) in
+    let names = List.map fst parts in
+    if List.length (List.sort_uniq compare names) < List.length names then
+      wrong "expected each party once";
+    if List.exists (fun (_, held) -> List.exists is_split held) parts then
+      wrong "expected parties that are not split into parties again";
+    List.map (fun (name, held) -> (number name, List.map (listed_place table) held)) parts
+  | _ -> assert false
+
+let mechanism number table value : steps =
+  match kind_of value with
+  | "parties" ->
+    { read = Parties (parts_by_party number table value); trusts = Texts.empty }
   | "gaussian" ->
     let moved, squared, tree, noise, reasons = gaussian value in
     { read = GaussianStep (moved, squared, tree, noise); trusts = declared reasons }
@@ -508,11 +544,8 @@ let mechanism table value : steps =
       | _ -> assert false)
   | "repeated" -> (
       match fields [ "kind"; "event"; "times" ] value with
-      | [ _; inner; times ] -> (
-          match Hashtbl.find_opt table (Json.canonical inner) with
-          | Some i ->
-            { read = Repeated (i, count times); trusts = Texts.empty }
-          | None -> wrong "expected a listed mechanism")
+      | [ _; inner; times ] ->
+        { read = Repeated (listed_place table inner, count times); trusts = Texts.empty }
       | _ -> assert false)
   | kind -> unsupported "mechanism %s" kind
 
@@ -520,17 +553,21 @@ let most_events = 1_000_000
 
 type events = { listed : Kernel.event list; subject : string; parties : bool }
 
-(* The events, and the hash of the list as it was written when the run was recorded. *)
-let read_events texts value =
-  let texts = Array.of_list texts in
+(* Parties are numbered as they appear. *)
+let numbered () =
   let numbers = Hashtbl.create 64 in
-  let number party =
+  fun party ->
     match Hashtbl.find_opt numbers party with
     | Some n -> n
     | None ->
       let n = Z.of_int (Hashtbl.length numbers + 1) in
       Hashtbl.add numbers party n;
-      n in
+      n
+
+(* The events, and the hash of the list as it was written when the run was recorded. *)
+let read_events number mechanisms texts value =
+  let texts = Array.of_list texts and split = Array.of_list (List.map is_split mechanisms) in
+  let by_party = ref false in
   let written = Buffer.create 65536 and total = ref 0 in
   let event value : Kernel.event =
     match fields [ "audience"; "mechanism"; "parties"; "release"; "round"; "times" ] value with
@@ -540,8 +577,10 @@ let read_events texts value =
       if !total > most_events || mechanism >= Array.length texts then
         wrong "expected up to %d events of listed mechanisms" most_events;
       let audience = text audience and named = List.map text (list named) in
-      if List.length (List.sort_uniq compare named) < List.length named then
+      if List.length (List.sort_uniq compare named) < List.length named
+         || (named <> [] && split.(mechanism)) then
         wrong "expected parties named once";
+      if named <> [] || split.(mechanism) then by_party := true;
       let release = text release in
       if not (List.mem audience [ "server"; "neighbours"; "public" ]) || release = "" then
         wrong "expected a known audience and a release";
@@ -564,7 +603,7 @@ let read_events texts value =
   let listed = List.map event (list value) in
   { listed;
     subject = Sha256.hex ("[" ^ Buffer.contents written ^ "]");
-    parties = Hashtbl.length numbers > 0 }
+    parties = !by_party }
 
 (* --- nodes --- *)
 
@@ -708,6 +747,7 @@ let rule name parameters : Kernel.rule * trust =
     (RandomisedResponsePure (place m, nonnegative (rational epsilon)), using (place m))
   | "composition" -> (Composition (List.map count (list (one "times"))), nothing)
   | "repeated" -> (RepeatedRule (place (one "mechanism")), nothing)
+  | "parties" -> (PartiesRule (place (one "mechanism")), { nothing with statements = Texts.singleton by_party })
   | "events" -> none (); (EventsRule, nothing)
   | "weaken" -> (Weaken (rational (one "value")), nothing)
   | "post-processing" ->
@@ -756,7 +796,7 @@ let axiom rule (conclusion : Kernel.claim) =
   | "filter", Rdp _ -> [ "Feldman, Zrnic 2021, Theorem 3.1 (filters of one R\\u00e9nyi order)" ]
   | ("privacy-loss" | "laplace-losses"), ApproxDp _ ->
     [ "Zhu, Dong, Wang 2022, Theorems 10 and 11 (dominating pairs)" ]
-  | "events", (ApproxDp _ | PureDp _) -> [ parallel ]
+  | ("parties" | "events"), (ApproxDp _ | PureDp _) -> [ parallel ]
   | _ -> []
 
 (* ... and by the step that a node is about. *)
@@ -785,10 +825,10 @@ let one_party = "all records of a unit live with one party"
 
 let spread name premises (stated : Kernel.claim) =
   match stated.claim_notion with
-  | Rdp _ | ApproxDp _ -> name = "events" && List.length premises > 1 && Z.gt stated.claim_group Z.one
+  | Rdp _ | ApproxDp _ ->
+    (name = "events" || name = "parties")
+    && List.length premises > 1 && Z.gt stated.claim_group Z.one
   | _ -> false
-
-let by_party = "every record belongs to one party, and who holds which record is public and fixed"
 
 type t = { certificate : Kernel.certificate; hash : string }
 
@@ -823,9 +863,10 @@ let read source =
     let mechanisms = list mechanisms in
     let texts = List.map Json.canonical mechanisms in
     let table = places texts in
-    let events = read_events texts events in
+    let number = numbered () in
+    let events = read_events number mechanisms texts events in
     if text subject <> events.subject then wrong "expected subject %s" events.subject;
-    let mechanisms = List.map (mechanism table) mechanisms in
+    let mechanisms = List.map (mechanism number table) mechanisms in
     let steps = Array.of_list mechanisms in
     let rec step_of m =
       let found = steps.(Z.to_int m - 1) in

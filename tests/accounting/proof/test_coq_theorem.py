@@ -48,9 +48,9 @@ REALS = {"sig_not_dec", "sig_forall_dec", "functional_extensionality_dep", "clas
 COVERED = (
     *("one Gaussian step", "schedule of two parties", "repeated", "group", "by hand"),
     *("computed", "summed on a grid", "answers", "a filter", "every noise"),
+    *("parties inside", "parties by hand"),
 )
 BEYOND = {
-    "parties inside": "kind=parties",
     "vertical": "rule=vertical-predictions",
     "Poisson samples": "rule=poisson-rdp",
     "fixed batches": "rule=fixed-batch-rdp",

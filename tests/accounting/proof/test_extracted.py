@@ -32,10 +32,12 @@ from dpledger.mechanisms import (
     LaplaceNoise,
     LaplaceStep,
     Norm,
+    Parties,
     PlanningCurator,
     PrivateTable,
     RandomisedResponse,
     Repeated,
+    SampledWithoutReplacement,
     Sensitive,
     declared,
 )
@@ -56,6 +58,7 @@ needs_checker = pytest.mark.skipif(
 COVERED = (
     *("one Gaussian step", "schedule of two parties", "repeated", "group", "computed"),
     *("on lattices", "summed on a grid", "by hand", "answers", "a filter", "every noise"),
+    *("parties inside", "parties by hand"),
 )
 
 
@@ -274,6 +277,46 @@ def test_groups_before_events_are_proved_and_no_cheaper_ones(family, tmp_path):
     for path, found in zip(paths[1:], refused, strict=True):
         assert found.word == "undecided", found.line
         assert verdict_of(path.read_bytes()) is None
+
+
+MEAN, OTHER, OF_TEN = (
+    GaussianStep(mean_of_bounded(1, count, Adjacency.REPLACE_ONE), noise)
+    for count, noise in ((50, 0.5), (50, 0.75), (10, 0.25))
+)
+DRAWN = SampledWithoutReplacement(OF_TEN, 10, 1000)
+SPLIT = {
+    "different parts": (Parties((("a", (MEAN,)), ("b", (OTHER, OTHER)))),),
+    "parts that repeat": (Parties((("a", (Repeated(MEAN, 3),)), ("b", (OTHER, MEAN)))),),
+    "repeated, beside all": (Repeated(Parties((("a", (MEAN,)), ("b", (OTHER,)))), 3), MEAN),
+    "a party without a part": (Parties((("a", (MEAN,)), ("b", ()))), OTHER),
+    "samples": (Parties((("a", (Repeated(DRAWN, 5),)), ("b", (MEAN,)))), DRAWN),
+}
+
+
+@needs_checker
+@pytest.mark.parametrize("of", SPLIT)
+@pytest.mark.parametrize("named", [False, True])
+def test_parts_by_party_are_taken_apart(of, named, tmp_path):
+    events = [Event(m, Context((), 1, "model", Audience.PUBLIC)) for m in SPLIT[of]]
+    if named:
+        events += [
+            Event(m, Context((party,), 2, "model", Audience.PUBLIC))
+            for m, party in ((MEAN, "b"), (OTHER, "c"))
+        ]
+    document = certify(events, delta=1e-5).to_json_bytes()
+    less = json.loads(document)
+    for node in less["nodes"]:
+        if node["rule"] == "events":
+            assert len(node["premises"]) > 1
+            node["premises"].pop()
+    paths = [tmp_path / "run.json", tmp_path / "less.json"]
+    paths[0].write_bytes(document)
+    paths[1].write_text(json.dumps(less))
+    proved, refused = run_extracted(paths)
+    assert agrees(proved, check(document, more=pld_checker.RULES)), proved.line
+    with pytest.raises(CertificateWrong):
+        check(paths[1].read_bytes(), more=pld_checker.RULES)
+    assert refused.word != "proved", refused.line
 
 
 @needs_checker

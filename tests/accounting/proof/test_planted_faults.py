@@ -91,6 +91,26 @@ RULES = {
         "(let s := both_count r * lipschitz",
         "(let s := moved_twice r * lipschitz",
     ),
+    "parts by party, once": (
+        "Checker",
+        "(i, (event_times e * n)%positive)",
+        "(i, event_times e)",
+    ),
+    "all parties' parts but one": (
+        "Checker",
+        "guard (exposures_eqb covered (exposures_by_party parts))",
+        "guard (exposures_eqb covered (tl (exposures_by_party parts)))",
+    ),
+    "parts made of parts": (
+        "Checker",
+        "forallb (fun part => forallb (undivided table) (snd part)) parts",
+        "true",
+    ),
+    "losses of what is made of parts": (
+        "Checker",
+        "| Some (Repeated inner n) => guard (undivided table m) (inner, n)",
+        "| Some (Repeated inner n) => Some (inner, n)",
+    ),
     "groups of any size added up": (
         "Checker",
         "if same_unit s first && same_kind (claim_notion s)",
@@ -525,6 +545,11 @@ MEANINGS = {
         "Certificate",
         "(objective_present loss regulariser count data)",
         "(objective_present loss regulariser count (tl data))",
+    ),
+    "another party's part": (
+        "Certificate",
+        "if Nat.eqb (Pos.to_nat (fst part)) j then",
+        "if Nat.eqb (Pos.to_nat (fst part)) (S j) then",
     ),
     "sums that round nothing": (
         "Certificate",

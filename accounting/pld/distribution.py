@@ -31,6 +31,9 @@ _NEGLIGIBLE = 2.0**-27
 _COARSE = 1 << 10
 """Cells of the lattices that tell how far the losses reach."""
 
+_LONGEST = 1 << 19
+"""Losses of a list, at most, as far as a coarse lattice tells."""
+
 _MOST_LOOKS = 8
 """Each takes the reach down by a factor of a hundred or so."""
 
@@ -213,7 +216,10 @@ def _fitted(counts: Counts, delta: float, sizes: Sequence[int]) -> list[_Lattice
         last, reach = reach, max(found.quantile(4 * delta * _NEGLIGIBLE), coarse.step)
         if reach > last / 4:
             break
-    return list(dict.fromkeys(_lattice(counts, reach, about, cells) for cells in sizes))
+    # losses that reach farther down than up make longer lists than the cells above
+    most = _LONGEST * coarse.cells // max(len(found.masses), coarse.cells)
+    cells = (min(size, most) for size in sizes)
+    return list(dict.fromkeys(_lattice(counts, reach, about, size) for size in cells))
 
 
 def _lattice(counts: Counts, reach: float, about: float, cells: int) -> _Lattice:

@@ -152,6 +152,7 @@ def _legendre(panels: tuple[Panel, ...]) -> tuple[Floats, Floats]:
     return np.concatenate([x for x, _ in parts]), np.concatenate([w for _, w in parts])
 
 
+@lru_cache(maxsize=4096)
 def panels_of(pair: Sampled, demand: Demand) -> tuple[Panel, ...]:
     """Return the panels on which the continuous part of a sampled pair is integrated.
 

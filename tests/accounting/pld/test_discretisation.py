@@ -14,7 +14,7 @@ from flint import arb
 from scipy.special import ndtr
 
 from dpledger.accounting.numbers.enclosure import precision
-from dpledger.accounting.pld import PrivacyProfile
+from dpledger.accounting.pld import PrivacyProfile, distribution
 from dpledger.accounting.pld.discretisation import MassRounding
 from dpledger.accounting.pld.distribution import compose, epsilon_by_pld, epsilons_by_pld
 from dpledger.accounting.pld.pairs import (
@@ -184,3 +184,15 @@ def test_above_the_total_variation_there_is_no_cost_at_all(steps: int) -> None:
     assert found.upper_float == found.lower_float == profile.epsilon_upper(above) == 0.0
     below, none = profile.epsilons_upper([above / 2, above])
     assert below > none == 0.0
+
+
+def test_losses_that_reach_far_down_make_no_endless_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    # losses of -17 of the noise beside gains that are hardly above zero: ten times the cells
+    pair = Sampled(LaplaceShift(Fraction(17)), Fraction(2.5e-8), Order.MIXTURE_SECOND)
+    free = epsilon_by_pld({pair: 800}, 1e-29, cells=1 << 11)
+    monkeypatch.setattr(distribution, "_LONGEST", 1 << 11)
+    capped = compose({pair: 800}, delta=1e-29, cells=1 << 11, rounding=MassRounding.PESSIMISTIC)
+    assert len(capped.masses) < 1 << 12
+    found = epsilon_by_pld({pair: 800}, 1e-29, cells=1 << 11)
+    assert found.upper >= free.lower
+    assert free.upper >= found.lower

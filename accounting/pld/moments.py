@@ -43,11 +43,12 @@ _HIGH = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """log M(1 + z) at complex points, with a bound on the absolute error of each from rounding.
+    """log M(1 + z) at complex points, with a bound on what rounding may take off each.
 
     Args:
         log: log M, shape (N,).
-        error: absolute, from rounding alone; the nodes' own error is below what was demanded.
+        error: such that M is off by at most |M| (e^error - 1), from rounding alone; the nodes' own
+            error is below what was demanded.
     """
 
     log: Complexes
@@ -129,7 +130,9 @@ def log_moments(pair: DominatingPair, z: Complexes, demand: Demand) -> Moments:
         value, modulus = np.asarray(np.log(moment) + scale, np.complex128), np.abs(moment)
         slack = float(np.sum(weights * (4 + blur))) * (1 + np.abs(z))
     with np.errstate(divide="ignore"):  # a moment of zero has a logarithm that nobody knows
-        return Moments(value, 8 * EPS * (slack / modulus + np.abs(value)))
+        # M off by up to a share r is within a factor of 1 + r, also where r, of an M that is next
+        # to nothing, is large; what rounds the logarithm adds to it
+        return Moments(value, np.log1p(8 * EPS * slack / modulus) + 8 * EPS * np.abs(value))
 
 
 def log_real_moments(pair: DominatingPair, orders: Floats) -> Floats:

@@ -88,3 +88,16 @@ def test_epsilons_beyond_all_reason_have_next_to_no_delta(times: int, epsilon: f
     # with next to no noise next to all of δ is left there
     found = PrivacyProfile.of_pairs({GaussianShift(Fraction(10) ** 200): times})
     assert found.delta(1e100).upper_float == found.delta_upper(1e100) == 1
+
+
+@pytest.mark.parametrize("times", [(1, 1), (2, 3)])
+def test_moments_that_are_next_to_nothing_cost_the_fast_grade_nothing(
+    times: tuple[int, int],
+) -> None:
+    # at the last nodes of the contour rounding errs by more than the moments that are left
+    shift = GaussianShift(Fraction(1, 12_800))
+    orders = (Order.MIXTURE_FIRST, Order.MIXTURE_SECOND)
+    counts = {Sampled(shift, Fraction(0.1), o): n for o, n in zip(orders, times, strict=True)}
+    found = PrivacyProfile.of_pairs(counts)
+    enclosed = found.epsilon(1e-7)
+    assert enclosed.lower_float <= found.epsilon_upper(1e-7) <= enclosed.upper_float * (1 + 1e-6)

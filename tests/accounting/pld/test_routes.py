@@ -97,7 +97,9 @@ def test_moments_that_are_next_to_nothing_cost_the_fast_grade_nothing(
     # at the last nodes of the contour rounding errs by more than the moments that are left
     shift = GaussianShift(Fraction(1, 12_800))
     orders = (Order.MIXTURE_FIRST, Order.MIXTURE_SECOND)
-    counts = {Sampled(shift, Fraction(0.1), o): n for o, n in zip(orders, times, strict=True)}
+    counts: dict[DominatingPair, int] = {
+        Sampled(shift, Fraction(0.1), o): n for o, n in zip(orders, times, strict=True)
+    }
     found = PrivacyProfile.of_pairs(counts)
     enclosed = found.epsilon(1e-7)
     assert enclosed.lower_float <= found.epsilon_upper(1e-7) <= enclosed.upper_float * (1 + 1e-6)

@@ -11,7 +11,8 @@ From Dpledger Require
   GaussianConvolution Descent GaussianComposition PoissonSampling BatchSampling ReplacedSample CopiesSampling Events
   GaussianSeries Enclosure
   Losses GaussianLosses Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
-  GaussianDecision ReplacedLoss CopiesLoss PureLoss LaplaceLoss GeometricLoss LaplaceComposition LaplaceSums
+  GaussianDecision ReplacedLoss CopiesLoss PureLoss LaplaceLoss GeometricLoss
+  DiscreteGaussianProfile DiscreteGaussianShift DiscreteGaussianLoss LaplaceComposition LaplaceSums
   Checker MachineIntegers FastChecker Operations Derivations Claims Soundness
   Example FilterExample EndToEnd.
 
@@ -276,7 +277,14 @@ Definition discrete_gaussian_theorems := (
   @GaussianWeights.gaussian_kernel_positive,
   @GaussianWeights.weights_largest,
   @DiscreteGaussian.discrete_gaussian_rdp,
-  @DiscreteGaussian.vector_discrete_gaussian_zcdp).
+  @DiscreteGaussian.vector_discrete_gaussian_zcdp,
+  @DiscreteGaussianProfile.cells_by_masses,
+  @DiscreteGaussianProfile.cells_by_losses,
+  @DiscreteGaussianProfile.vector_by_shifts,
+  @DiscreteGaussianProfile.vector_moved_by,
+  @DiscreteGaussianShift.shift_loss_sound,
+  @DiscreteGaussianLoss.ways_sound,
+  @DiscreteGaussianLoss.discrete_gaussian_loss_sound).
 Print discrete_gaussian_theorems.
 Print Assumptions discrete_gaussian_theorems.
 
@@ -340,6 +348,7 @@ Definition end_to_end_theorems := (
   @EndToEnd.laplace_run_dp,
   @EndToEnd.discrete_run_pure,
   @EndToEnd.discrete_gaussian_run_dp,
+  @EndToEnd.discrete_gaussian_loss_dp,
   @EndToEnd.lucky_run_dp,
   @EndToEnd.response_run_pure).
 Print end_to_end_theorems.

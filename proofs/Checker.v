@@ -4,7 +4,8 @@
 
 From Coq Require Import List Bool QArith Qround PArith ZArith Lia FMapPositive Mergesort Orders.
 From Dpledger Require Import Enclosure LossLists LossEnclosures LossComposition FixedPoint
-  SampledLoss GaussianDecision ReplacedLoss CopiesLoss PureLoss LaplaceLoss GeometricLoss LaplaceSums
+  SampledLoss GaussianDecision ReplacedLoss CopiesLoss PureLoss LaplaceLoss GeometricLoss
+  DiscreteGaussianLoss LaplaceSums
   Certificate.
 Import ListNotations.
 Open Scope Q_scope.
@@ -576,6 +577,8 @@ Definition losses_of (m : mechanism) (w bits : Z) (step : Q) (dense tail : Z) :
   | LaplaceStep _ squared _ scale => twice (laplace_loss w bits (squared / (scale * scale)) step dense)
   | DiscreteLaplaceStep _ squared _ scale =>
       twice (geometric_loss w bits scale (Z.sqrt (Qfloor squared)) step)
+  | DiscreteGaussianStep _ squared _ std =>
+      twice (discrete_gaussian_loss w bits std (Qfloor squared) step)
   | ResponseStep truth answers =>
       twice (odds_loss w bits (odds_above (w + bits + SampledLoss.guard) truth answers)
                (share_of truth answers) step)

@@ -198,7 +198,18 @@ Theorem discrete_gaussian_run_dp (grid : list R) :
   dp (one_part add_remove_one) (all_transcripts (discrete_gaussian_run grid))
     (run_law (discrete_gaussian_run grid)) (Q2R (2169 # 1000)) (Q2R (1 # 100000)).
 Proof.
-  intros Hg; apply (check_dp discrete_gaussian_example AddRemoveOne) with (null := 0).
+  intros Hg; apply (check_dp (discrete_gaussian_example by_zcdp) AddRemoveOne) with (null := 0).
+  - vm_compute; reflexivity.
+  - apply discrete_gaussian_satisfied, Hg.
+Qed.
+
+(** The same release by its loss. *)
+Theorem discrete_gaussian_loss_dp (grid : list R) :
+  ascending m_infty grid ->
+  dp (one_part add_remove_one) (all_transcripts (discrete_gaussian_run grid))
+    (run_law (discrete_gaussian_run grid)) (Q2R (20114 # 10000)) (Q2R (1 # 100000)).
+Proof.
+  intros Hg; apply (check_dp (discrete_gaussian_example by_its_loss) AddRemoveOne) with (null := 0).
   - vm_compute; reflexivity.
   - apply discrete_gaussian_satisfied, Hg.
 Qed.

@@ -495,20 +495,28 @@ Proof.
 Qed.
 
 (** The same count with discrete Gaussian noise. *)
-Definition discrete_gaussian_example : certificate := Certificate
+Definition discrete_gaussian_example : list node -> certificate := Certificate
   [DiscreteGaussianStep AddRemoveOne 1 (Leaf Histogram 1) 2]
-  [Event 1 [1%positive] 1]
-  [Node (DiscreteGaussianZcdp 1) [] (Claim AddRemoveOne 1 (Zcdp (1 # 8)));
-   Node EventsRule [1%positive] (Claim AddRemoveOne 1 (Zcdp (1 # 8)));
-   Node (ZcdpRdp 10) [2%positive] (Claim AddRemoveOne 1 (Rdp 10 (10 # 8)));
-   Node (RdpApproxDp (1 # 100000) (2169 # 1000)) [3%positive]
-     (Claim AddRemoveOne 1 (ApproxDp (1 # 100000) (2169 # 1000)))].
+  [Event 1 [1%positive] 1].
+
+Definition by_zcdp : list node := [
+  Node (DiscreteGaussianZcdp 1) [] (Claim AddRemoveOne 1 (Zcdp (1 # 8)));
+  Node EventsRule [1%positive] (Claim AddRemoveOne 1 (Zcdp (1 # 8)));
+  Node (ZcdpRdp 10) [2%positive] (Claim AddRemoveOne 1 (Rdp 10 (10 # 8)));
+  Node (RdpApproxDp (1 # 100000) (2169 # 1000)) [3%positive]
+    (Claim AddRemoveOne 1 (ApproxDp (1 # 100000) (2169 # 1000)))].
+
+(** Its losses are multiples of an eighth. *)
+Definition by_its_loss : list node :=
+  let claimed := Claim AddRemoveOne 1 (ApproxDp (1 # 100000) (20114 # 10000)) in
+  [Node (PrivacyLoss [(1, 1, O)%positive] (1 # 8) [] 32 12 1000 (1 # 100000) (20114 # 10000)) [] claimed;
+   Node EventsRule [1%positive] claimed].
 
 Definition discrete_gaussian_run : list R -> execution R :=
   one_message (DiscreteGaussian 2) [] whole (vsum is_positive).
 
-Theorem discrete_gaussian_satisfied grid :
-  ascending m_infty grid -> satisfies 0 discrete_gaussian_example (discrete_gaussian_run grid).
+Theorem discrete_gaussian_satisfied claimed grid :
+  ascending m_infty grid -> satisfies 0 (discrete_gaussian_example claimed) (discrete_gaussian_run grid).
 Proof.
   intros Hg; apply one_message_satisfies; [exact Hg|exact Logic.I|left].
   exists AddRemoveOne, 1%Q, (Leaf Histogram 1), 2%Q; split; [right; split; [reflexivity|split]|split].

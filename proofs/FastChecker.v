@@ -5,8 +5,7 @@
 From Coq Require Import List ZArith QArith Derive.
 From Dpledger Require Import MachineIntegers Enclosure Kronecker LossLists FixedPoint FixedGaussian
   LossEnclosures LossComposition SampledLoss ReplacedLoss CopiesLoss PureLoss LaplaceLoss GeometricLoss
-  LaplaceSums Certificate
-  Checker.
+  DiscreteGaussianShift DiscreteGaussianLoss LaplaceSums Certificate Checker.
 
 Create HintDb fast.
 #[local] Hint Rewrite <- fast_mul_exact fast_div_exact : fast.
@@ -327,6 +326,63 @@ Derive fast_loss_delta_at_most SuchThat (fast_loss_delta_at_most = loss_delta_at
   As fast_loss_delta_at_most_exact.
 Proof. quicken loss_delta_at_most. Qed.
 #[local] Hint Rewrite <- fast_loss_delta_at_most_exact : fast.
+
+(** ** Discrete Gaussian noise *)
+
+Derive fast_weights_from SuchThat (fast_weights_from = weights_from)
+  As fast_weights_from_exact.
+Proof. quicken weights_from. Qed.
+#[local] Hint Rewrite <- fast_weights_from_exact : fast.
+
+Derive fast_noise_masses SuchThat (fast_noise_masses = noise_masses)
+  As fast_noise_masses_exact.
+Proof. quicken noise_masses. Qed.
+#[local] Hint Rewrite <- fast_noise_masses_exact : fast.
+
+Derive fast_power SuchThat (fast_power = DiscreteGaussianLoss.power) As fast_power_exact.
+Proof. quicken DiscreteGaussianLoss.power. Qed.
+#[local] Hint Rewrite <- fast_power_exact : fast.
+
+Derive fast_ways SuchThat (fast_ways = DiscreteGaussianLoss.ways) As fast_ways_exact.
+Proof. quicken DiscreteGaussianLoss.ways. Qed.
+#[local] Hint Rewrite <- fast_ways_exact : fast.
+
+Derive fast_advance SuchThat (fast_advance = DiscreteGaussianLoss.advance) As fast_advance_exact.
+Proof. quicken DiscreteGaussianLoss.advance. Qed.
+#[local] Hint Rewrite <- fast_advance_exact : fast.
+
+Derive fast_marked SuchThat (fast_marked = DiscreteGaussianLoss.marked) As fast_marked_exact.
+Proof. quicken DiscreteGaussianLoss.marked. Qed.
+#[local] Hint Rewrite <- fast_marked_exact : fast.
+
+Derive fast_height_from SuchThat (fast_height_from = DiscreteGaussianLoss.height_from)
+  As fast_height_from_exact.
+Proof. quicken DiscreteGaussianLoss.height_from. Qed.
+#[local] Hint Rewrite <- fast_height_from_exact : fast.
+
+Derive fast_profile_at SuchThat (fast_profile_at = DiscreteGaussianLoss.profile_at)
+  As fast_profile_at_exact.
+Proof. quicken DiscreteGaussianLoss.profile_at. Qed.
+#[local] Hint Rewrite <- fast_profile_at_exact : fast.
+
+Derive fast_heights_of SuchThat (fast_heights_of = DiscreteGaussianLoss.heights_of)
+  As fast_heights_of_exact.
+Proof. quicken DiscreteGaussianLoss.heights_of. Qed.
+#[local] Hint Rewrite <- fast_heights_of_exact : fast.
+
+Derive fast_largest_heights SuchThat (fast_largest_heights = DiscreteGaussianLoss.largest_heights)
+  As fast_largest_heights_exact.
+Proof. quicken DiscreteGaussianLoss.largest_heights. Qed.
+#[local] Hint Rewrite <- fast_largest_heights_exact : fast.
+
+Derive fast_dots_of SuchThat (fast_dots_of = DiscreteGaussianLoss.dots_of) As fast_dots_of_exact.
+Proof. quicken DiscreteGaussianLoss.dots_of. Qed.
+#[local] Hint Rewrite <- fast_dots_of_exact : fast.
+
+Derive fast_discrete_gaussian_loss SuchThat (fast_discrete_gaussian_loss = DiscreteGaussianLoss.discrete_gaussian_loss)
+  As fast_discrete_gaussian_loss_exact.
+Proof. quicken DiscreteGaussianLoss.discrete_gaussian_loss. Qed.
+#[local] Hint Rewrite <- fast_discrete_gaussian_loss_exact : fast.
 
 (** ** Laplace noise alone *)
 

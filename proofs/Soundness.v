@@ -7,8 +7,8 @@ From Dpledger Require Import Sums Conversion Finite Gaussian Pure LaplaceProfile
   DiscreteGaussian GaussianDelta Sensitivity Descent
   Domination GaussianComposition PoissonSampling BatchSampling Events Enclosure Losses GaussianLosses LossLists
   LossEnclosures LossComposition FixedPoint SampledLoss ReplacedSample ReplacedLoss CopiesSampling
-  CopiesLoss PureLoss LaplaceLoss GeometricLoss LaplaceComposition LaplaceSums Certificate Checker
-  Operations Derivations
+  CopiesLoss PureLoss LaplaceLoss GeometricLoss DiscreteGaussianProfile DiscreteGaussianLoss
+  LaplaceComposition LaplaceSums Certificate Checker Operations Derivations
   Claims.
 Import ListNotations.
 Open Scope R_scope.
@@ -1091,6 +1091,8 @@ Definition apart (with_first : bool) (i : positive) {A} (l : list A) (p q : A ->
   | Some (LaplaceStep _ _ _ _) => below_profile l p q (laplace_profile (exp (- cost i / 2)))
   | Some (DiscreteLaplaceStep _ squared _ scale) =>
       below_profile l p q (geometric_profile (exp (- / Q2R scale)) (Z.to_nat (Z.sqrt (Qfloor squared))))
+  | Some (DiscreteGaussianStep _ squared _ std) =>
+      moved_by (Q2R std) (Z.to_nat (Qfloor squared)) l p q
   | Some (ResponseStep truth answers) =>
       below_profile l p q (shared_profile (exp (cost i)) (Q2R (share_of truth answers)))
   | _ => True
@@ -1253,6 +1255,40 @@ Proof.
   - rewrite Z2Nat.id by apply Z.sqrt_nonneg; exact M.
 Qed.
 
+(** Squared distances of whole numbers are whole. *)
+Lemma discrete_gaussian_below h j x y moved squared d std :
+  gaussian_round null r h (Some (DiscreteGaussianStep moved squared d std)) ->
+  mechanism_at c (mechanism_of h) = Some (DiscreteGaussianStep moved squared d std) ->
+  reads r h j = true -> differ_at adj j x y ->
+  moved_by (Q2R std) (Z.to_nat (Qfloor squared)) (next_messages r h) (next_law r x h) (next_law r y h).
+Proof.
+  intros (moved' & squared' & d' & std' & [[[[F' _]|(drawn & F' & _)] _]|(F' & N & Whole)] & Read & _) F R Dxy;
+    try discriminate F'; injection F' as <- <- <- <-.
+  destruct (gaussian_found _ _ _ _ _ (or_intror F)) as (-> & Hs & s & D & E).
+  assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
+  pose proof (part_sensitivity (euclidean (dimension r h)) h j squared d s (value r h) D E
+                (fun data => Read j data R) R x y Dxy) as Near.
+  set (u := fun i => Int_part (value r h x i)); set (v := fun i => Int_part (value r h y i)).
+  set (gap := sub (V := euclidean (dimension r h)) (value r h x) (value r h y)) in Near.
+  pose proof (norm_pos gap) as Pn; apply (Rmult_le_compat _ _ _ _ Pn Pn Near) in Near; rewrite sqrt_sqrt in Near by exact Sq.
+  rewrite norm_sq in Near; unfold next_messages, next_law; rewrite N.
+  assert (Squares : total (seq 0 (dimension r h)) (fun i => (IZR (u i) - IZR (v i)) * (IZR (u i) - IZR (v i)))
+                    <= INR (Z.to_nat (Qfloor squared))).
+  { set (n := fold_right (fun i n => ((u i - v i) * (u i - v i) + n)%Z) 0%Z (seq 0 (dimension r h))).
+    assert (En : total (seq 0 (dimension r h)) (fun i => (IZR (u i) - IZR (v i)) * (IZR (u i) - IZR (v i))) = IZR n).
+    { unfold n; induction (seq 0 (dimension r h)) as [|i l IH]; cbn [total fold_right]; [reflexivity|].
+      rewrite IH, plus_IZR, mult_IZR, minus_IZR; reflexivity. }
+    assert (Le : IZR n <= Q2R squared).
+    { rewrite <- En; eapply Rle_trans; [|exact Near]; right; unfold gap, sub; simpl; apply total_ext.
+      intros i _; unfold u, v; destruct (Whole x i) as [k ->], (Whole y i) as [k' ->].
+      rewrite !int_part_whole; ring. }
+    rewrite <- Q2R_integer in Le; apply Rle_Qle, Qfloor_resp_le in Le; rewrite Qfloor_Z in Le.
+    rewrite En, INR_IZR_INZ; apply IZR_le; lia. }
+  destruct (vector_moved_by (Q2R std) (dimension r h) _ (cuts r h) u v Hs
+              (grids_ascend null c r run_satisfies h) Squares) as (ways & Pw & Sw & B).
+  exists ways; split; [exact Pw|split; [exact Sw|]]; intros K HK; apply numbers_below, (B K HK).
+Qed.
+
 Lemma round_loss with_first h j x y L :
   reads r h j = true -> differ_at adj j x y -> oriented with_first (x j) (y j) ->
   bounds_step with_first (mechanism_of h) L ->
@@ -1273,8 +1309,11 @@ Proof.
   { intros Np A; left; split; [apply lossy_costs_nothing, Np|apply Bound; auto using laws]. }
   destruct (round h) as [(s & std0 & Round)|
     [((moved & squared & d & std & F) & _)|((m & F & In & Not) & _)]].
-  2:{ apply Lossy; [|unfold apart; rewrite F; exact I].
-      intros (? & ? & ? & ? & P); rewrite F in P; discriminate P. }
+  2:{ apply Lossy; [intros (? & ? & ? & ? & P); rewrite F in P; discriminate P|].
+      unfold apart; rewrite F; destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|G]]; rewrite F in G.
+      - apply (discrete_gaussian_below h j x y _ _ _ _ G F R Dxy).
+      - destruct G as (? & ? & ? & ? & [[G _]|[G _]] & _); discriminate G.
+      - destruct G as (? & ? & G & _); discriminate G. }
   2:{ apply Lossy; [intros (? & ? & ? & ? & P); rewrite F in P; injection P as ->; discriminate Not|].
       unfold apart; rewrite F; destruct m as [| | | | |truth answers| |]; try discriminate In;
         try discriminate Not;
@@ -2050,7 +2089,7 @@ Proof.
 Qed.
 
 (** Nothing below asks what these compute. *)
-Strategy opaque [step_losses batch_losses replaced_losses copies_losses laplace_loss geometric_loss odds_loss LossComposition.composed loss_delta_at_most].
+Strategy opaque [step_losses batch_losses replaced_losses copies_losses laplace_loss geometric_loss discrete_gaussian_loss odds_loss LossComposition.composed loss_delta_at_most].
 
 (** How much likelier an answer may become. *)
 Lemma odds_above_sound p i truth answers :
@@ -2100,7 +2139,8 @@ Proof.
       + assert (0 <= b * (1 - q) <= b) by nra; rewrite plus_part_0; lra. }
   unfold apart;
     destruct (mechanism_at c i)
-      as [[|drawn moved squared d std|moved squared d b'|moved squared d b'| |truth answers| |]|] eqn:F;
+      as [[|drawn moved squared d std|moved squared d b'|moved squared d b'|moved squared d std
+          |truth answers| |]|] eqn:F;
     try exact I.
   - apply (Normal drawn moved squared d std); reflexivity.
   - intros a b Ha Hb; rewrite excess_diag by exact One.
@@ -2109,6 +2149,7 @@ Proof.
     intros a b Ha Hb; rewrite excess_diag by exact One; apply geometric_profile_diag; try assumption.
     split; [apply exp_pos|]; rewrite <- exp_0; apply exp_le.
     pose proof (Rinv_0_lt_compat _ B); lra.
+  - apply moved_by_nothing.
   - intros a b Ha Hb; rewrite excess_diag by exact One.
     apply shared_profile_diag; try assumption; [apply one_at_most_exp|].
     rewrite (share_of_response _ _ _ F); destruct (response_found _ _ _ F) as (P & K & _).
@@ -2158,7 +2199,8 @@ Proof.
       - rewrite <- Eroot in W; apply (copies_losses_sound w bits _ size records Hw Hb Hm
                                          (many_found _ _ _ _ _ _ _ _ F Ec) step dense tail _ Hstep
                                          (Twice _ E') A o p q Dp Dq W). }
-    destruct m as [|drawn moved squared d std|moved squared d scale|moved squared d scale| |truth answers| |];
+    destruct m as [|drawn moved squared d std|moved squared d scale|moved squared d scale|moved squared d std
+                  |truth answers| |];
       cbn [losses_of] in E; try discriminate E.
     - intros W; apply (Normal drawn moved squared d std eq_refl W E).
     - destruct (laplace_found _ _ _ _ _ (or_introl F)) as (_ & B & _ & s & D & Es).
@@ -2173,6 +2215,9 @@ Proof.
                          Root Dp (proj1 Dq) W).
     - destruct (laplace_found _ _ _ _ _ (or_intror F)) as (_ & B & _); intros W.
       apply (geometric_loss_sound scale (Q2R scale) B eq_refl w bits _ step k o p q Hw Hb Hstep
+               (Twice _ E) Dp (proj1 Dq) W).
+    - destruct (gaussian_found _ _ _ _ _ (or_intror F)) as (_ & Hs & _); intros W.
+      apply (discrete_gaussian_loss_sound std (Q2R std) w bits _ step k o p q Hs eq_refl Hw Hb Hstep
                (Twice _ E) Dp (proj1 Dq) W).
     - intros W; assert (Hp : (0 <= w + bits + SampledLoss.guard)%Z) by (pose proof guard_nonneg; lia).
       pose proof (conj (one_at_most_exp i) (odds_above_sound _ i truth answers Hp F)) as Le.
@@ -2439,7 +2484,7 @@ Proof.
     apply Entered; assumption.
 Qed.
 
-Strategy transparent [step_losses batch_losses replaced_losses copies_losses laplace_loss geometric_loss odds_loss LossComposition.composed loss_delta_at_most].
+Strategy transparent [step_losses batch_losses replaced_losses copies_losses laplace_loss geometric_loss discrete_gaussian_loss odds_loss LossComposition.composed loss_delta_at_most].
 
 (** ** Laplace noise alone *)
 

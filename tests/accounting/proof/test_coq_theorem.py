@@ -3,8 +3,10 @@
 import json
 import re
 import shutil
+from collections import defaultdict
+from collections.abc import Iterator
 from fractions import Fraction
-from math import exp, log
+from math import exp, expm1, isqrt, log
 from statistics import NormalDist
 
 import pytest
@@ -85,6 +87,12 @@ def moved(by: int, scale: float) -> DiscreteLaplaceStep:
     )
 
 
+def discrete(squared: int, noise: float) -> DiscreteGaussianStep:
+    """Return discrete Gaussian noise on vectors that a record moves by so much in squares."""
+    root = Fraction(squared) if squared == 1 else Fraction(isqrt(squared << 40) + 1, 1 << 20)
+    return DiscreteGaussianStep(declared(root, "l2", adjacency=Adjacency.ADD_REMOVE_ONE), noise)
+
+
 COUNT = moved(1, 8)
 TOTAL = LaplaceStep(
     declared(Fraction(7, 3), "l1", adjacency=Adjacency.ADD_REMOVE_ONE, norm=Norm.L1), 20.5
@@ -140,6 +148,18 @@ UNLIKE = {
         DRAWN[0],
         RandomisedResponse(0.75, 4),
     ),
+    "discrete Gaussian noise": (Repeated(discrete(1, 10.0), 100),),
+    "little discrete Gaussian noise": (discrete(1, 0.2),),
+    "discrete Gaussian noise on a finer lattice": (Repeated(discrete(1, 100.0), 1000),),
+    "discrete Gaussian noise on two coordinates": (Repeated(discrete(2, 7.3), 30),),
+    "discrete Gaussian noise on integer vectors": (Repeated(discrete(5, 9.0), 10),),
+    "discrete Gaussian noise beside others": (
+        Repeated(sampled(1 / 64, 1.0), 100),
+        Repeated(discrete(2, 9.0), 10),
+        discrete(1, 4.0),
+        MEAN,
+        COUNT,
+    ),
     "one of far larger loss": (Repeated(sampled(1 / 256, 4.0), 500), sampled(1 / 4, 1.0)),
 }
 """Steps that `certify` composes by their loss distributions, some from a later level on."""
@@ -194,6 +214,44 @@ def epsilon_of_replaced(rate: float, mu: float, delta: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if excess(middle) > 0 else (low, middle)
     return loss(high)
+
+
+def epsilon_of_discrete(squared: int, noise: float, delta: float) -> float:
+    """Return epsilon of discrete Gaussian noise on vectors with this square, the worst of them."""
+    far = range(-int(12 * noise) - 12, int(12 * noise) + 13)
+    weights = {k: exp(-k * k / (2 * noise**2)) for k in far}
+    total = sum(weights.values())
+
+    def products(vector: list[int]) -> dict[int, float]:
+        """The law of the noise times a vector."""
+        found = {0: 1.0}
+        for v in vector:
+            new: dict[int, float] = defaultdict(float)
+            for at, mass in found.items():
+                for k, weight in weights.items():
+                    new[at + v * k] += mass * weight / total
+            found = {at: mass for at, mass in new.items() if mass > 1e-18}
+        return found
+
+    def vectors(left: int, most: int) -> Iterator[list[int]]:
+        if left == 0:
+            yield []
+        for v in range(1, most + 1):
+            if v * v <= left:
+                yield from ([v, *rest] for rest in vectors(left - v * v, v))
+
+    laws = [products(vector) for vector in vectors(squared, squared)]
+
+    def lost(law: dict[int, float], epsilon: float) -> float:
+        losses = (((squared + 2 * at) / (2 * noise**2), mass) for at, mass in law.items())
+        return sum(mass * -expm1(epsilon - loss) for loss, mass in losses if loss > epsilon)
+
+    low, high = 0.0, 100.0 + squared / noise**2
+    for _ in range(60):
+        middle = (low + high) / 2
+        large = any(lost(law, middle) > delta for law in laws)
+        low, high = (middle, high) if large else (low, middle)
+    return high
 
 
 def sampled_run(step: Fraction, dense: int, epsilon: Fraction) -> bytes:
@@ -291,13 +349,6 @@ def test_laplace_noise_alone_against_groups_is_beyond_coq(tmp_path):
         coq_theorem(document)
 
 
-def test_losses_that_coq_does_not_know_are_named():
-    one = declared(1, "l2", adjacency=Adjacency.ADD_REMOVE_ONE)
-    event = Event(DiscreteGaussianStep(one, 8), Context((), 1, "model", Audience.SERVER))
-    with pytest.raises(BeyondTheorem, match="kind=discrete-gaussian"):
-        coq_theorem(certify([event], delta=1e-6).to_json_bytes())
-
-
 def test_what_coq_does_not_cover_is_no_answer_and_no_objection(tmp_path):
     path = tmp_path / "run.json"
     event = Event(sampled(1 / 64, 1.0), Context((), 1, "model", Audience.SERVER))
@@ -342,6 +393,20 @@ def test_a_replaced_record_costs_what_its_pair_costs(tmp_path, rate, noise):
     exact = Fraction(epsilon_of_replaced(rate, 1 / noise, 1e-5))
     paths = [tmp_path / "enough.json", tmp_path / "too-small.json"]
     for path, share in zip(paths, (Fraction(1001, 1000), Fraction(999, 1000)), strict=True):
+        path.write_bytes(with_epsilon(document, share * exact))
+    assert [found.word for found in run_extracted(paths)] == ["proved", "undecided"]
+
+
+@needs_checker
+@pytest.mark.parametrize("squared", [1, 2, 3, 4, 9, 16])
+@pytest.mark.parametrize("noise", [0.75, 3.0])
+def test_discrete_gaussian_noise_costs_what_enumeration_says(tmp_path, squared, noise):
+    document = composed(discrete(squared, noise))
+    exact = Fraction(epsilon_of_discrete(squared, noise, 1e-5))
+    # from 4 on one loss stands for several vectors: straight between their losses
+    more = Fraction(1001 if squared < 4 else 1003, 1000)
+    paths = [tmp_path / "enough.json", tmp_path / "too-small.json"]
+    for path, share in zip(paths, (more, Fraction(999, 1000)), strict=True):
         path.write_bytes(with_epsilon(document, share * exact))
     assert [found.word for found in run_extracted(paths)] == ["proved", "undecided"]
 

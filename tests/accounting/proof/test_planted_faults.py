@@ -23,6 +23,7 @@ SOURCES = (
     *("Enclosure", "LossEnclosures", "LossComposition", "SampledLoss"),
     *("GaussianDecision", "ReplacedLoss", "CopiesLoss"),
     *("PureLoss", "LaplaceLoss", "GeometricLoss", "LaplaceSums"),
+    *("DiscreteGaussianShift", "DiscreteGaussianLoss"),
     *("Certificate", "Checker", "Operations", "Derivations", "Claims", "Soundness"),
     *("Example", "FilterExample"),
 )
@@ -446,6 +447,86 @@ RULES = {
         "GeometricLoss",
         "(Z.max 0 (u - a) + Z.max 0 (u' - b))",
         "Z.max 0 (u - a)",
+    ),
+    "losses of noise of the square of its size": (
+        "Checker",
+        "twice (discrete_gaussian_loss w bits std (",
+        "twice (discrete_gaussian_loss w bits (std * std) (",
+    ),
+    "losses of what moves by a root": (
+        "Checker",
+        "discrete_gaussian_loss w bits std (Qfloor squared)",
+        "discrete_gaussian_loss w bits std (Z.sqrt (Qfloor squared))",
+    ),
+    "variance that is not doubled": (
+        "DiscreteGaussianShift",
+        "/ (inject_Z 2 * (std * std))",
+        "/ (std * std)",
+    ),
+    "masses rounded down": (
+        "DiscreteGaussianShift",
+        "Some (map (fun lu => round_up (snd lu * 2 ^ p) total) inside,",
+        "Some (map (fun lu => (snd lu * 2 ^ p) / total) inside,",
+    ),
+    "masses in shares of too large a total": (
+        "DiscreteGaussianShift",
+        "let total := 2 * fold_right (fun lu n => fst lu + n) 0 inside - 2 ^ p in",
+        "let total := 2 * fold_right (fun lu n => snd lu + n) 0 inside - 2 ^ p in",
+    ),
+    "zero counted twice in the total": (
+        "DiscreteGaussianShift",
+        "let total := 2 * fold_right (fun lu n => fst lu + n) 0 inside - 2 ^ p in",
+        "let total := 2 * fold_right (fun lu n => fst lu + n) 0 inside in",
+    ),
+    "nothing outside": (
+        "DiscreteGaussianShift",
+        "round_up (2 * round_up (next * 2 ^ p) (2 ^ p - u) * 2 ^ p) total)",
+        "0)",
+    ),
+    "one side outside": (
+        "DiscreteGaussianShift",
+        "round_up (2 * round_up (next * 2 ^ p)",
+        "round_up (round_up (next * 2 ^ p)",
+    ),
+    "only the next outside": (
+        "DiscreteGaussianShift",
+        "round_up (2 * round_up (next * 2 ^ p) (2 ^ p - u) * 2 ^ p) total)",
+        "round_up (2 * next * 2 ^ p) total)",
+    ),
+    "losses one multiple lower": (
+        "DiscreteGaussianShift",
+        "first := k * k - 2 * k * Z.of_nat N;",
+        "first := k * k - 2 * k * Z.of_nat N - 1;",
+    ),
+    "losses closer to each other": (
+        "DiscreteGaussianShift",
+        "masses := spaced (2 * j - 1)",
+        "masses := spaced (2 * j - 2)",
+    ),
+    "ways that leave a square out": (
+        "DiscreteGaussianLoss",
+        "(ways p cut shift j' (n - k * (j * j)))",
+        "(ways p cut shift j' (n - (k + 1) * (j * j)))",
+    ),
+    "ways without the longest coordinate": (
+        "DiscreteGaussianLoss",
+        "(Z.to_nat (Z.sqrt n)) (Z.to_nat n) in",
+        "(Z.to_nat (Z.sqrt n - 1)) (Z.to_nat n) in",
+    ),
+    "the smaller of two profiles": (
+        "DiscreteGaussianLoss",
+        "Z.max m n :: larger",
+        "Z.min m n :: larger",
+    ),
+    "a place too far down": (
+        "DiscreteGaussianLoss",
+        "      if target <? k\n",
+        "      if target - 1 <? k\n",
+    ),
+    "what is left falls too little": (
+        "DiscreteGaussianLoss",
+        "exp_of_rational p (- unit) with",
+        "exp_of_rational p (- unit / 2) with",
     ),
     "Laplace steps alone counted once": (
         "Checker",

@@ -7,6 +7,7 @@ poor one costs power and never validity.
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf
 
 from ..accounting.numbers.notions import ApproxDp, Gdp
 from ..mechanisms.errors import InvalidParameter, require_delta, require_nonnegative
@@ -52,6 +53,8 @@ class ClaimedPrivacy:
         """
         require_delta(delta)
         if epsilon is not None and mu is None:
+            if epsilon == inf:
+                raise InvalidParameter("epsilon", epsilon, "finite: infinity claims nothing")
             return cls(ApproxDp(epsilon, delta), delta)
         if mu is None or epsilon is not None:
             raise InvalidParameter("epsilon", epsilon, "set, or mu, and not both")

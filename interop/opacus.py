@@ -16,6 +16,7 @@ from math import inf, nextafter
 from numbers import Integral, Real
 from typing import Any
 
+from ..accounting.guarantees import guarantee
 from ..accounting.ledger.ledger import Ledger, Run
 from ..accounting.proof.proved import proved_guarantee
 from ..mechanisms.adjacency import Adjacency
@@ -38,6 +39,11 @@ _REASON = "Opacus: every gradient is clipped to max_grad_norm, the unit of this 
 """Stands in every certificate over such a step, as the assumption that it rests on."""
 _RELATIONS = (Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE)
 """Opacus states noise over the clip norm; a record replaced would move a sum by two of these."""
+
+
+_Entry = tuple[float, float, int] | tuple[float, float, int, int]
+"""Noise multiplier, sample rate, equal steps in a row, and how many samples each adds up, if more
+than one."""
 
 
 def mechanisms_of_opacus(
@@ -94,7 +100,8 @@ class LedgerAccountant:
         self.run = run
         self.adjacency = adjacency
         self.split_batches = split_batches
-        self.history: list[_Entry] = []
+        self._taken: list[_Entry] = []
+        self._asked: list[_Entry] | None = None
 
     @classmethod
     def of(
@@ -107,6 +114,16 @@ class LedgerAccountant:
             return cls(opened, adjacency=adjacency, split_batches=split_batches)
 
         return make
+
+    @property
+    def history(self) -> list[_Entry]:
+        """The steps taken, or those that were set: Opacus sets some to ask what they would cost."""
+        return list(self._taken if self._asked is None else self._asked)
+
+    @history.setter
+    def history(self, history: Sequence[Sequence[object]]) -> None:
+        """Ask for these steps besides those that the ledger holds; see `get_epsilon`."""
+        self._asked = [_numbers(number, entry) for number, entry in enumerate(history)]
 
     def step(self, *, noise_multiplier: float, sample_rate: float, batches: int = 1) -> None:
         """Reserve one step; raises as `Run.step` does, and for numbers out of range.
@@ -125,13 +142,18 @@ class LedgerAccountant:
         drawn = (noise_multiplier, sample_rate)
         entry: _Entry = (*drawn, 1) if batches == 1 else (*drawn, 1, batches)
         (mechanism,) = mechanisms_of_opacus([entry], adjacency=self.adjacency)
-        context = Context((), len(self) + 1, "noisy sum of clipped gradients", Audience.PUBLIC)
+        context = Context(
+            (),
+            sum(entry[2] for entry in self._taken) + 1,
+            "noisy sum of clipped gradients",
+            Audience.PUBLIC,
+        )
         self.run.step(Event(mechanism.event, context), sampler="opacus")
-        last = self.history[-1] if self.history else None
+        last = self._taken[-1] if self._taken else None
         if last is not None and (last[:2], last[3:]) == (entry[:2], entry[3:]):
             entry = (*drawn, last[2] + 1) if batches == 1 else (*drawn, last[2] + 1, batches)
-            self.history.pop()
-        self.history.append(entry)
+            self._taken.pop()
+        self._taken.append(entry)
 
     def get_epsilon(self, delta: float, **_: object) -> float:
         """Return the epsilon of all steps that the run's ledger holds, rounded up.
@@ -140,15 +162,23 @@ class LedgerAccountant:
         Of accumulated batches the odometer knows a bound alone that may be several times too large;
         where `history` has some, the epsilon is what a certificate proves, in a second or so.
 
+        Where `history` was set, its steps are priced besides: so Opacus looks for the noise of a
+        target epsilon.
+
         Args:
             delta: in (0, 1). What Opacus passes besides, such as orders, is ignored.
         """
-        if any(len(entry) == 4 for entry in self.history):
+        if self._asked is not None:
+            planned = mechanisms_of_opacus(self._asked, adjacency=self.adjacency)
+            asked = (Event(each, Context((), 1, "planned", Audience.PUBLIC)) for each in planned)
+            events = (*self.run.events(), *asked)
+            return guarantee(events, delta=delta).epsilon.upper_float
+        if any(len(entry) == 4 for entry in self._taken):
             return proved_guarantee(self.run.events(), delta=delta)[0].epsilon.upper_float
         return self.run.spent().epsilon(delta).upper_float
 
     def __len__(self) -> int:
-        """Return the number of steps taken."""
+        """Return the number of steps of `history`."""
         return sum(entry[2] for entry in self.history)
 
     @classmethod
@@ -191,7 +221,7 @@ class LedgerAccountant:
     def state_dict(self, destination: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the history, in the form of Opacus' own accountants."""
         state = {} if destination is None else destination
-        state["history"] = list(self.history)
+        state["history"] = list(self._taken)
         state["mechanism"] = NAME
         return state
 
@@ -212,7 +242,7 @@ class LedgerAccountant:
                 f"a state of {sum(stated.values())} steps must be of the run in the ledger, which "
                 f"has {len(self.run.events())}, of these; import a checkpoint of others instead."
             )
-        self.history = [_numbers(number, entry) for number, entry in enumerate(history)]
+        self._taken = [_numbers(number, entry) for number, entry in enumerate(history)]
 
 
 NAME = "dpledger"
@@ -226,11 +256,6 @@ def register(make: Callable[[], LedgerAccountant]) -> None:
     """
     registry = import_extra("opacus.accountants", "opacus")
     registry.register_accountant(NAME, make, force=True)
-
-
-_Entry = tuple[float, float, int] | tuple[float, float, int, int]
-"""Noise multiplier, sample rate, equal steps in a row, and how many samples each adds up, if more
-than one."""
 
 
 def _numbers(number: int, entry: object) -> _Entry:

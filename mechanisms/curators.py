@@ -10,6 +10,7 @@ anybody may see. What a release is priced at is computed before the noise is dra
 numbers only.
 """
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from .errors import (
     InvalidParameter,
     UnprotectedReleaseError,
     require_nonnegative,
+    require_own_process,
     require_positive_int,
 )
 from .events import (
@@ -43,7 +45,7 @@ from .lattice import noise_std_on_lattice, on_lattice, require_within_reach
 from .noise import Noise, noisy_step
 from .private_data import PrivateDataset
 from .protocols import EventSink, FloatArray
-from .refusals import require_itself
+from .refusals import refuse_seconds, require_itself
 from .sample import Sample
 from .sampling import ExactSampler, Sampler
 from .sensitive import Sensitive
@@ -239,6 +241,7 @@ class Curator(Inside, ABC):
         """
 
 
+@refuse_seconds
 class SamplingCurator(Curator):
     """Draws noise and writes events to a sink: a real run, or many trials of one at once.
 
@@ -252,7 +255,8 @@ class SamplingCurator(Curator):
     Raises:
         InvalidParameter: trials of noise that nobody can draw again, which only a release needs.
 
-    `release` raises `UnprotectedReleaseError` for trials on an analyst's handle.
+    `release` raises `UnprotectedReleaseError` for trials on an analyst's handle, and `ForkedCopy`
+    in another process than that which made the curator.
     """
 
     def __init__(
@@ -268,8 +272,10 @@ class SamplingCurator(Curator):
         self._lead = () if trials is None else (trials,)
         self._record = record
         self.transcript: list[Message] = []
+        self._process = os.getpid()
 
     def _draw(self, dataset: PrivateDataset, scheme: Scheme) -> Draw:
+        require_own_process(self._process, "a curator")
         party_of = self._party_of(dataset)
         while True:
             uniforms = self._uniforms(len(party_of))
@@ -282,6 +288,7 @@ class SamplingCurator(Curator):
         return self._sampler.uniform((*self._lead, records))
 
     def _deliver(self, release: Release) -> FloatArray:
+        require_own_process(self._process, "a curator")
         sensitive, event = release.sensitive, release.event
         if sensitive.planned:
             raise InvalidParameter("sensitive", sensitive, "with a value: plans have none")

@@ -5,6 +5,7 @@ nothing was spent. `UnprotectedReleaseError` and its kin: the program tried to l
 without a mechanism; the message names the protected way to do the same.
 """
 
+import os
 from collections.abc import Iterable
 from enum import Enum
 from fractions import Fraction
@@ -63,6 +64,24 @@ class InvalidParameter(DpledgerError, ValueError):
 
 class RepeatableNoise(UserWarning):
     """Noise was drawn from a seed: whoever knows it subtracts the noise. An experiment's."""
+
+
+class ForkedCopy(DpledgerError, RuntimeError):
+    """What one process made was used in a fork of it: a copy, of which the other knows nothing."""
+
+
+def require_own_process(maker: int, what: str) -> None:
+    """Raise `ForkedCopy` in another process than that of number `maker`.
+
+    Args:
+        maker: `os.getpid()` when it was made.
+        what: it is.
+    """
+    if os.getpid() != maker:
+        raise ForkedCopy(
+            f"Expected {what} of this process instead got a fork's copy of another's: noise and "
+            "events would be there twice. Make one in each process, on one SqliteLedger."
+        )
 
 
 class MalformedEvent(DpledgerError, ValueError):

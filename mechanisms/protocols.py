@@ -1,5 +1,6 @@
 """The small protocols that other rooms fulfil: where events go, and what a loss must state."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -8,9 +9,10 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from .errors import InvalidParameter, require_positive_int
+from .errors import InvalidParameter, require_own_process, require_positive_int
 from .events import Event
 from .labels import LabelDomain
+from .refusals import refuse_seconds
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -76,14 +78,17 @@ class EventSink(Protocol):
         ...
 
 
+@refuse_seconds
 class EventList:
     """The simplest sink: events in order, without budget or disk."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
+        self._process = os.getpid()
 
     def reserve(self, events: Sequence[Event], provenance: Provenance) -> int:
-        """Append `events`; the token is their number so far."""
+        """Append `events`; the token is their number so far. A forked copy raises `ForkedCopy`."""
+        require_own_process(self._process, "a list of events")
         self.events.extend(events)
         return len(self.events)
 

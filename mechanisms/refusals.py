@@ -84,6 +84,27 @@ def refuse_copies(kind: _Kind) -> _Kind:
     return kind
 
 
+def refuse_seconds(kind: _Kind) -> _Kind:
+    """Make objects refuse to be pickled or copied: what a copy drew and spent nobody would know.
+
+    Args:
+        kind: the class, which is changed and returned: a decorator.
+    """
+
+    def refusal(use: str) -> Callable[..., NoReturn]:
+        def refuse(self: object, *_: object, **__: object) -> NoReturn:
+            raise UnprotectedSerialisation(
+                f"{use} would make a second {type(self).__name__}, whose events are in nobody's "
+                "list and whose noise may be the first one's; make a new one."
+            )
+
+        return refuse
+
+    for name, use in _COPIES.items():
+        setattr(kind, name, refusal(use))
+    return kind
+
+
 def refuse_ways_out(kind: _Kind) -> _Kind:
     """Make every special method that could show the value raise, with advice.
 

@@ -16,12 +16,13 @@ from typing import Protocol, Self
 import numpy as np
 
 from .discrete_noise import discrete_gaussian, discrete_laplace, randomised_response
-from .errors import InvalidParameter
+from .errors import InvalidParameter, require_own_process
 from .exact_bernoulli import Words
 from .exact_choice import choose
 from .exact_noise import LAPLACE, NORMAL
 from .lattice import release_on_lattice
 from .protocols import FloatArray, Provenance
+from .refusals import refuse_seconds
 
 
 class BitGenerator(Enum):
@@ -119,6 +120,7 @@ class SystemSampler(ExactSampler):
         return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
 
 
+@refuse_seconds
 class _Seeded:
     """One of the streams of a recorded seed."""
 
@@ -129,6 +131,7 @@ class _Seeded:
             raise InvalidParameter("seed", seed, "a whole number in [0, 2**128)")
         self._bits = _KINDS[bits](seed)
         self._provenance = Provenance(f"{self._PREFIX}-{bits.value}", seed, source=object())
+        self._process = os.getpid()
 
     @classmethod
     def stream(cls, seed: int, *key: int, bits: BitGenerator = BitGenerator.PHILOX) -> Self:
@@ -152,7 +155,8 @@ class SeededSampler(_Seeded, ExactSampler):
     _PREFIX = "exact"
 
     def words(self, count: int) -> Words:
-        """Return the next words of the seed's stream."""
+        """Return the next words of the seed's stream; raise `ForkedCopy` in a forked process."""
+        require_own_process(self._process, "a sampler")
         return np.asarray(self._bits.random_raw(count), dtype=np.uint64)
 
 
@@ -178,8 +182,10 @@ class SimulationSampler(_Seeded):
 
     def standard_normal(self, shape: tuple[int, ...]) -> FloatArray:
         """Return NumPy's N(0, 1) values of the given shape, the next of the seed's stream."""
+        require_own_process(self._process, "a sampler")
         return self._generator.standard_normal(shape)
 
     def uniform(self, shape: tuple[int, ...]) -> FloatArray:
         """Return independent uniform values in (0, 1], the next of the seed's stream."""
+        require_own_process(self._process, "a sampler")
         return 1.0 - self._generator.random(shape)

@@ -25,15 +25,12 @@ _READERS = {Algorithm.PR_ADMM: "the neighbours", Algorithm.CENTRALISED: "everybo
 _ALL_RECORDS = "none: every agent uses all of its records in every round"
 
 
-def narrative(
-    configuration: Configuration, *, description: str, dropped: int, demo: bool
-) -> Narrative:
+def narrative(configuration: Configuration, *, description: str, demo: bool) -> Narrative:
     """Return the sentences for a run.
 
     Args:
         configuration: of the run.
         description: of the records.
-        dropped: how many records were left out for missing values.
         demo: whether it is the demo, whose settings were tuned on the very data set.
 
     Sentences that only people know are left None, and the report prints "not stated" for them.
@@ -60,7 +57,6 @@ def narrative(
         post_processing="The server's averages, momentum and the dual variables are functions of "
         "messages.",
         not_covered=(
-            *((f"{dropped:,} records with missing values were left out",) if dropped else ()),
             "baselines and attack trials in this report are experiments of the data's holder; "
             "they are not in the ledger and must not be published beside a real release",
         ),

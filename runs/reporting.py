@@ -94,7 +94,6 @@ def report_of_run(
         narrative=narrative(
             configuration,
             description=held_out.description,
-            dropped=held_out.dropped,
             demo=name == "demo",
         ),
         statement=statement(configuration),

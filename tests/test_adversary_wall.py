@@ -732,14 +732,21 @@ def test_no_setting_of_numpy_or_scipy_makes_an_error_of_private_numbers() -> Non
             signs.sum_gradient(loss, np.full(2, -1e99), radius=0.1)
 
 
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda c: SamplingCurator(c[0], c[1])])
-def test_a_copy_of_a_seeded_curator_draws_no_noise_twice(copied: Callable[[Any], Any]) -> None:
+def test_a_second_sampler_of_a_seed_draws_no_noise_twice() -> None:
     run = MemoryLedger().run("run", configuration_hash="hash")
-    first = SamplingCurator(run, SeededSampler(1))
-    second = copied(first) if copied is copy.deepcopy else copied((run, SeededSampler(1)))
+    first, second = (SamplingCurator(run, SeededSampler(1)) for _ in range(2))
     first.release(some_value(), noise_std=1.0, round=1, release="x")
     with pytest.raises(LedgerError):
         second.release(some_value(), noise_std=1.0, round=2, release="x")
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_nothing_that_draws_or_lists_is_copied(copied: Callable[[Any], Any]) -> None:
+    """What a copy released stood in its own list, and an epsilon of the first one's said less."""
+    events = EventList()
+    for each in (events, SeededSampler(1), SamplingCurator(events, SystemSampler())):
+        with pytest.raises(UnprotectedSerialisation, match="second"):
+            copied(each)
 
 
 @pytest.mark.parametrize("whole", [np.int64(2), np.int8(2), np.uint64(2)])

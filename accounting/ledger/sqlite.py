@@ -1,7 +1,10 @@
 """A ledger in one SQLite file: any number of writers, in any number of processes.
 
-Write-ahead log with full synchronisation: what `reserve` returned for survives a crash of the
-process and of the machine. Triggers refuse to change or remove a row or a document; the hash chain
+A rollback journal with full synchronisation: what `reserve` returned for is in the file itself, and
+survives a crash of the process and of the machine, a move and a copy. Not a write-ahead log: that
+goes by the file's name, and is lost where the process opens and closes the file for itself, to read
+or to copy it, and so drops SQLite's locks (POSIX: `fcntl`). A journal's locks are taken anew for
+every row. Triggers refuse to change or remove a row or a document; the hash chain
 finds the work of whoever goes around them.
 """
 
@@ -19,18 +22,13 @@ from typing import Any
 from .anchor import FileAnchor
 from .budget import Budget
 from .ledger import Ledger, Verification
-from .rows import LedgerError, Row, RowKind, TamperedLedger
+from .rows import LedgerError, Row, TamperedLedger
 
 _APPLICATION_ID = 0x64706C67  # "dplg"
 """The letters "dplg", in the file's header: they tell a ledger from other databases.
 """
 _SCHEMA_VERSION = 1
 """Of the tables and triggers; a file of another version is refused."""
-
-_SPENDING = frozenset({RowKind.BUDGET, RowKind.RESERVE})
-"""What is moved from the write-ahead log into the file at once: after a crash the file may be moved
-or copied without the log, and must not have its budget back.
-"""
 
 _LONGEST_WAIT = 0.004
 """Seconds, at most, between two tries for the lock; random, so that writers do not meet again."""
@@ -81,8 +79,7 @@ class SqliteLedger(Ledger):
     """A `Ledger` in the SQLite file at `path`, which is made if there is none.
 
     Args:
-        path: the file; `-wal` and `-shm` files stand beside it while it is open, but what was
-            reserved, and the budget, are in the file itself.
+        path: the file; a `-journal` stands beside it while a row is written.
         read_only: open an existing file for reading; nothing can be appended.
         timeout: seconds to wait for other writers.
         anchor: a file elsewhere that remembers how far this ledger had come; with it an older copy
@@ -109,12 +106,12 @@ class SqliteLedger(Ledger):
         self._read_only = read_only
         self._timeout = timeout
         self._process = os.getpid()
-        self._spent = False
         mode = "ro" if read_only else "rwc"
         if not read_only:
             # a seed in it would show the noise: its files are its holder's alone
             with suppress(OSError):  # what the file system refuses, SQLite says
-                os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))
+                # one that is there is not opened: closing it would drop the locks of this process
+                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         with self._explained():
             self._connection = sqlite3.connect(
                 f"{self.path.as_uri()}?mode={mode}",
@@ -158,15 +155,8 @@ class SqliteLedger(Ledger):
         return (opened, (self.path,))
 
     def close(self) -> None:
-        """Close the file; what was written is in it, and not in the `-wal` file beside it.
-
-        A reader that has it open does not keep the last writer from moving the rows over; one that
-        reads at this very moment may, and then the next writer does.
-        """
+        """Close the file."""
         with self._lock:
-            if not self._read_only and os.getpid() == self._process:
-                with suppress(sqlite3.Error):
-                    self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._connection.close()
 
     def verify(self, *, expected_head: str | None = None) -> Verification:
@@ -190,9 +180,11 @@ class SqliteLedger(Ledger):
     def _open(self, read_only: bool) -> None:
         """Make the tables in an empty file, and check that the file is a ledger of this version.
 
-        Full synchronisation: a reservation that was returned is on the disk, whatever fails next.
+        Full synchronisation, of the folder too: a reservation that was returned is on the disk,
+        whatever fails next.
         """
         if not read_only:
+            self._execute("PRAGMA synchronous = EXTRA")
             with self._writing():
                 empty = not self._query("SELECT 1 FROM sqlite_master LIMIT 1")
                 if empty and self._pragma("application_id") == 0:
@@ -209,8 +201,7 @@ class SqliteLedger(Ledger):
                 "release of dpledger wrote it, which can read it"
             )
         if not read_only:
-            self._execute("PRAGMA synchronous = FULL")
-            self._execute("PRAGMA journal_mode = WAL")
+            self._execute("PRAGMA journal_mode = DELETE")  # of earlier releases' files, too
 
     def _execute(self, sql: str, parameters: tuple[object, ...] = ()) -> sqlite3.Cursor:
         """Run a statement; while other writers are in the way, try again and again.
@@ -224,8 +215,7 @@ class SqliteLedger(Ledger):
             try:
                 return self._connection.execute(sql, parameters)
             except sqlite3.OperationalError as error:
-                late = time.monotonic() > deadline
-                if late or self._connection.in_transaction or _code(error) != sqlite3.SQLITE_BUSY:
+                if time.monotonic() > deadline or _code(error) != sqlite3.SQLITE_BUSY:
                     raise
             time.sleep(random.uniform(0, _LONGEST_WAIT))
 
@@ -234,14 +224,10 @@ class SqliteLedger(Ledger):
         """Hold the file's write lock; roll back what was written if the body raises."""
         with self._explained():
             self._execute("BEGIN IMMEDIATE")
-            self._spent = False
             try:
                 self._require_name()
                 yield
-                self._connection.execute("COMMIT")
-                if self._spent:  # a reader at this moment may keep a page until the next one
-                    with suppress(sqlite3.OperationalError):
-                        self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+                self._execute("COMMIT")  # waits for readers
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
@@ -250,8 +236,8 @@ class SqliteLedger(Ledger):
     def _require_name(self) -> None:
         """Raise `LedgerError` unless the open file still has the ledger's name, and no other.
 
-        SQLite keeps the log beside a name: under two names, or under one that was moved away, two
-        processes would not see what the other spends.
+        SQLite keeps the journal beside a name: after a crash, who comes by another one would not
+        find it. And what is written to a file without a name is lost.
         """
         found = _identity(self.path)
         if found != self._opened:
@@ -272,16 +258,15 @@ class SqliteLedger(Ledger):
         """Insert a row after the documents that it names; those known already are there."""
         for digest, content in documents.items():
             if digest not in self._state.library:
-                self._connection.execute(
+                self._execute(
                     "INSERT INTO documents SELECT ?1, ?2 "
                     "WHERE NOT EXISTS (SELECT 1 FROM documents WHERE hash = ?1)",
                     (digest, content),
                 )
-        self._connection.execute(
+        self._execute(
             "INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?)",
             (row.sequence, row.kind.value, row.run, row.body, row.previous, row.hash),
         )
-        self._spent |= row.kind in _SPENDING
 
     def _rows_after(self, sequence: int, limit: int) -> list[Row]:
         """Return up to `limit` rows after this number, in order."""

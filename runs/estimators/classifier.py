@@ -144,7 +144,12 @@ def _places(y: Any, classes: npt.NDArray[Any]) -> Any:
 
 
 def _found(known: dict[Any, float], label: Any) -> float:
-    """Return a label's place, or NaN where it is no class."""
+    """Return a label's place, or NaN where it is no class.
+
+    Args:
+        known: each class's place.
+        label: of one record.
+    """
     try:
         return known.get(label, nan)
     except TypeError:  # what cannot be looked up is none

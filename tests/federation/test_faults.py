@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -356,6 +357,29 @@ def test_a_lost_journal_is_refused_before_anything_is_sent(tmp_path: Path) -> No
     (tmp_path / "north" / "journal.sqlite").unlink()
     with pytest.raises(JournalError, match="must hold the 4 messages that left"):
         one_party(tmp_path, plan, lambda w: encoded_row(np.ones(w)), sampler=SystemSampler())
+
+
+def test_files_of_a_killed_party_without_their_logs_send_nothing_twice(tmp_path: Path) -> None:
+    """As databases are moved that nobody has open: the ledger knows what left, the journal not."""
+    plan, left = plan_of(), [3]
+
+    def sums(width: int) -> bytes:
+        if not left[0]:  # the process is killed here: nothing is closed
+            shutil.copytree(
+                tmp_path / "north",
+                tmp_path / "moved" / "north",
+                ignore=shutil.ignore_patterns("*-wal", "*-shm"),
+            )
+            raise FederationEnded("The coordinator was not reached.")
+        left[0] -= 1
+        return encoded_row(np.ones(width))
+
+    with pytest.raises(FederationEnded, match="not reached"):
+        one_party(tmp_path, plan, sums, sampler=SystemSampler())
+    with pytest.raises(JournalError, match="must hold the 4 messages that left"):
+        one_party(
+            tmp_path / "moved", plan, lambda w: encoded_row(np.ones(w)), sampler=SystemSampler()
+        )
 
 
 def test_an_older_journal_is_refused(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from dpledger.accounting.ledger import MemoryLedger, SqliteLedger
 from dpledger.accounting.ledger.budget import Budget, BudgetExceeded
 from dpledger.accounting.numbers.notions import ApproxDp, Rdp
 from dpledger.interop.fields import MalformedImport
-from dpledger.interop.opacus import LedgerAccountant
+from dpledger.interop.opacus import LedgerAccountant, mechanisms_of_opacus
 from dpledger.mechanisms import (
     Adjacency,
     Audience,
@@ -227,3 +227,23 @@ def test_numbers_out_of_range_reserve_nothing():
     with pytest.raises(InvalidParameter):
         accountant.step(noise_multiplier=-1.0, sample_rate=0.01)
     assert accountant.run.events() == []
+
+
+def test_a_history_that_is_set_is_priced_beside_what_the_ledger_holds():
+    """Opacus looks for the noise of a target so: its bisection was told an epsilon of 0."""
+    make = LedgerAccountant.of(MemoryLedger(), run="r", adjacency=ADD)
+    asked, found = make(), []
+    for noise in (20.0, 1.0, 0.5):
+        asked.history = [(noise, 0.01, 100)]
+        found.append(asked.get_epsilon(delta=1e-5))
+        steps = mechanisms_of_opacus(asked.history, adjacency=ADD)
+        alone = guarantee([Event(each, STEP.context) for each in steps], delta=1e-5)
+        assert alone.epsilon.lower_float <= found[-1] <= alone.epsilon.upper_float
+    assert 0.0 < found[0] < found[1] < found[2]
+    assert len(asked) == 100
+    asked.step(noise_multiplier=0.5, sample_rate=0.01)
+    assert asked.state_dict()["history"] == [(0.5, 0.01, 1)]
+    assert asked.get_epsilon(delta=1e-5) > found[2]
+    with pytest.raises(MalformedImport):
+        asked.history = [(0.5, "x", 1)]
+    assert 0.0 < make().get_epsilon(delta=1e-5) < found[2]

@@ -87,8 +87,6 @@ def swapped_releases(path: Path, open_ledger: Callable[[], SqliteLedger]) -> int
                     left += 1
             except (BudgetExceeded, RolledBack):
                 pass
-        for suffix in ("-wal", "-shm"):
-            path.with_name(path.name + suffix).unlink(missing_ok=True)
         shutil.copy(older, path)
     return left
 

@@ -18,7 +18,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
@@ -33,7 +33,7 @@ from dpledger.accounting.ledger import (
     SqliteLedger,
     TamperedLedger,
 )
-from dpledger.accounting.ledger.budget import Budget
+from dpledger.accounting.ledger.budget import Budget, BudgetExceeded
 from dpledger.accounting.ledger.rows import GENESIS, Row, RowKind
 from dpledger.accounting.numbers.notions import ApproxDp, Gdp
 from dpledger.mechanisms import (
@@ -97,7 +97,7 @@ def check_after_the_storm(path: Path, runs: list[str]) -> dict[str, list[int]]:
 KILLED = """
 import os, signal, sys
 from dpledger.accounting.ledger import SqliteLedger
-from dpledger.accounting.ledger.budget import Budget
+from dpledger.accounting.ledger.budget import Budget, BudgetExceeded
 from dpledger.accounting.numbers.notions import ApproxDp
 from dpledger.mechanisms import Adjacency
 
@@ -461,3 +461,39 @@ def test_an_open_file_that_lost_its_name_takes_no_more(
             assert len(ledger.events()) == 1
             ledger.verify()
             ledger.run("run", configuration_hash="x").reserve([event(2)], NOWHERE)
+
+
+def _closed_again(path: Path) -> None:
+    SqliteLedger(path).close()
+
+
+def _read(path: Path) -> None:
+    path.read_bytes()
+
+
+def _copied(path: Path) -> None:
+    with SqliteLedger(path) as ledger:
+        pickle.loads(pickle.dumps(ledger)).close()
+
+
+@pytest.mark.parametrize("use", [_closed_again, _read, _copied])
+def test_whoever_else_uses_the_file_here_two_processes_share_a_budget(
+    folder: Path, use: Callable[[Path], None]
+) -> None:
+    """POSIX drops all locks of a process on a file with the first descriptor that it closes."""
+    path = folder / "ledger"
+    SqliteLedger.create(path, Budget(Gdp(COST * 12), Adjacency.REPLACE_ONE))
+    granted = 0
+    with SqliteLedger(path) as ledger:
+        for turn in range(8):
+            use(path)
+            with suppress(BudgetExceeded):
+                ledger.run("here", configuration_hash="x").reserve([event()], NOWHERE)
+                granted += 1
+            # a process that opens, writes and closes takes itself for the last one
+            other = started(path, f"other {turn}", 1)
+            granted += other.wait() == 0
+        assert len(ledger.events()) == granted == 12
+    with SqliteLedger(path) as again:
+        assert len(again.events()) == 12
+        again.verify()

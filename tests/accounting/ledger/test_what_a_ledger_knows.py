@@ -51,7 +51,7 @@ def test_a_certificate_of_a_ledger_says_what_its_noise_was() -> None:
             proved_of_ledger(silent, ledger)
 
 
-# once: the rows are in the -wal file alone
+# once: the rows were in the -wal file alone
 def test_a_closed_ledger_is_one_file(tmp_path: Path) -> None:
     writer = SqliteLedger(tmp_path / "ledger.sqlite")
     writer.run("run", configuration_hash="hash").reserve(

@@ -106,7 +106,7 @@ class SqliteLedger(Ledger):
         self._read_only = read_only
         self._timeout = timeout
         self._process = os.getpid()
-        mode = "ro" if read_only else "rwc"
+        mode = "rw" if read_only else "rwc"  # a reader, too, takes back what a killed writer left
         if not read_only:
             # a seed in it would show the noise: its files are its holder's alone
             with suppress(OSError):  # what the file system refuses, SQLite says
@@ -183,7 +183,9 @@ class SqliteLedger(Ledger):
         Full synchronisation, of the folder too: a reservation that was returned is on the disk,
         whatever fails next.
         """
-        if not read_only:
+        if read_only:
+            self._execute("PRAGMA query_only = ON")
+        else:
             self._execute("PRAGMA synchronous = EXTRA")
             with self._writing():
                 empty = not self._query("SELECT 1 FROM sqlite_master LIMIT 1")

@@ -226,15 +226,6 @@ def test_a_seed_used_by_another_sampler_is_refused(name: str, other: type) -> No
     release(run, other(6))
 
 
-def test_a_copy_of_a_sampler_is_another_sampler_of_its_seed() -> None:
-    run = MemoryLedger().run("r", configuration_hash="c")
-    sampler = SeededSampler(11)
-    release(run, sampler)
-    for again in (copy.deepcopy(sampler), pickle.loads(pickle.dumps(sampler))):
-        with pytest.raises(LedgerError, match="fresh seed"):
-            release(run, again)
-
-
 def test_a_seed_in_the_file_is_refused_after_it_is_opened_again(tmp_path: Path) -> None:
     sampler = SeededSampler(5)
     with SqliteLedger(tmp_path / "ledger.sqlite") as ledger:

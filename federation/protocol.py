@@ -145,9 +145,11 @@ def fault(step: RunStep, part: bytes, party: str) -> str | None:
                 return f"sent {len(part)} bytes that are no {step.width} words of {step.bits} bits"
         case StepKind.FINISH:
             try:
-                msgspec.msgpack.decode(part, type=HandedIn)
+                model = msgspec.msgpack.decode(part, type=HandedIn).model
             except msgspec.MsgspecError:
                 return "handed in no certificate"
+            if len(model) % 8:
+                return f"handed in {len(model)} bytes that are no numbers of a model"
     return None
 
 

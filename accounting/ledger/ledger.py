@@ -220,8 +220,11 @@ class Ledger(ABC):
             configuration_hash: of what determines the run.
             plan: the events it says it will emit; its odometer is an estimate until all happened.
 
-        Raises `InvalidParameter` for an empty name or hash, or one that is open otherwise.
+        Raises `InvalidParameter` for an empty name or hash, one that is no text in UTF-8, or a run
+        that is open otherwise.
         """
+        if isinstance(run, str) and any("\ud800" <= letter <= "\udfff" for letter in run):
+            raise InvalidParameter("run", ascii(run), "a text in UTF-8")
         if not isinstance(configuration_hash, str) or not configuration_hash:
             raise InvalidParameter("configuration_hash", configuration_hash, "a hash")
         opening = RunOpened(configuration_hash, None if plan is None else tuple(plan), _now())

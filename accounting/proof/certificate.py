@@ -233,6 +233,7 @@ def certify(
     """
     require_delta(delta)
     require_group("group", group)
+    events = tuple(events)
     if not events:
         raise InvalidParameter("events", [], "with at least one event")
     if budget is not None and inf in astuple(budget):
@@ -240,7 +241,7 @@ def certify(
     try:
         search = Search(events, Fraction(delta), group)
         if budget is not None:
-            return Certificate(tuple(events), search.within(budget))
-        return Certificate(tuple(events), search.tightest() if tight else search.best())
+            return Certificate(events, search.within(budget))
+        return Certificate(events, search.tightest() if tight else search.best())
     except (NoRule, UnpricedMechanism) as error:
         raise Uncertifiable(f"Expected events that a rule applies to: {error}") from error

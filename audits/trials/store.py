@@ -80,7 +80,8 @@ class ScoreStore:
         if str(path) != ":memory:":
             # of private records: a new file is its holder's alone
             with suppress(OSError):  # what the file system refuses, SQLite says
-                os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+                # one that is there is not opened: closing it would drop SQLite's locks
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         self._connection = sqlite3.connect(path, isolation_level=None)
         try:
             self._open()

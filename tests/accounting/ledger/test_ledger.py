@@ -735,3 +735,11 @@ def test_a_sum_at_a_stopping_time_is_no_guarantee() -> None:
         onward = [truth * value[k + 1] + (1 - truth) * value[k] for k in range(t + 1)]
         value = [max(stopped(t, k), onward[k]) for k in range(t + 1)]
     assert truth * value[1] + (1 - truth) * value[0] > 1.5 * delta
+
+
+def test_a_name_that_is_no_text_is_refused_in_every_ledger(tmp_path: Path) -> None:
+    for ledger in (MemoryLedger(), SqliteLedger(tmp_path / "ledger.sqlite")):
+        with pytest.raises(InvalidParameter, match="UTF-8"):
+            ledger.run("\ud800", configuration_hash="x")
+        ledger.run("naïve 名", configuration_hash="x")
+        ledger.close()

@@ -208,16 +208,17 @@ def _fitted(counts: Counts, delta: float, sizes: Sequence[int]) -> list[_Lattice
     """Return the different lattices of at most about so many cells each that are fit for ε(δ)."""
     known = epsilon_by_moments(revealed(counts), log(delta) + 2 * log(_NEGLIGIBLE))[0]
     reach = about = max(known, 1e-12)
+    most = _LONGEST
     for _ in range(_MOST_LOOKS):
         coarse = _lattice(counts, reach, reach, _COARSE)
         found = _composed(counts, coarse, delta, MassRounding.PESSIMISTIC)
         with precision(PRECISION_MARGIN):
             about = float(found.epsilon(arb(delta)).upper())
+        # losses that reach farther down than up make longer lists than the cells above
+        most = _LONGEST * coarse.cells // max(len(found.masses), coarse.cells)
         last, reach = reach, max(found.quantile(4 * delta * _NEGLIGIBLE), coarse.step)
         if reach > last / 4:
             break
-    # losses that reach farther down than up make longer lists than the cells above
-    most = _LONGEST * coarse.cells // max(len(found.masses), coarse.cells)
     cells = (min(size, most) for size in sizes)
     return list(dict.fromkeys(_lattice(counts, reach, about, size) for size in cells))
 

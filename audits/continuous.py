@@ -67,7 +67,9 @@ def audit_run(
     The sequential test may be looked at after every run without losing its level; the other
     checks are exact and have none. Findings are what is wrong, remarks what a reader should know.
     """
-    events = ledger.events(summary.run)
+    events, grade = ledger.steady(
+        lambda: (ledger.events(summary.run), ledger.spent(summary.run).grade)
+    )
     found = guarantee(events, delta=delta)
     findings = [f"unprotected: {reason}" for reason in found.unprotected]
     sharing = [name for name in ledger.sharing_noise(summary.run) if name != summary.run]
@@ -93,7 +95,7 @@ def audit_run(
         run=summary.run,
         epsilon=found.epsilon,
         delta=delta,
-        grade=ledger.spent(summary.run).grade.value,
+        grade=grade.value,
         crosscheck=checked,
         evidence=evidence,
         findings=tuple(findings),

@@ -10,12 +10,12 @@ and fetch, and everything that is decided is decided here and in `state`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from threading import RLock
-from typing import Self
+from typing import Self, TypeVar
 
 from ...mechanisms.encoding import message_digest
 from ...mechanisms.errors import InvalidParameter, Number
@@ -42,6 +42,8 @@ from .rows import (
     encoded,
 )
 from .state import LedgerState, Odometer
+
+T = TypeVar("T")
 
 _PAGE = 1000
 """Rows fetched at once, so that a long ledger need not fit in memory."""
@@ -423,9 +425,21 @@ class Ledger(ABC):
 
         Raises as `accounting.guarantees.guarantee` and `joint_events` do.
         """
-        found = guarantee(self.joint_events(run), delta=delta)
-        fixed = self.spent(run).grade is Grade.ENCLOSED
-        return found if fixed else replace(found, grade=Grade.ESTIMATE)
+        events, grade = self.steady(lambda: (self.joint_events(run), self.spent(run).grade))
+        found = guarantee(events, delta=delta)
+        return found if grade is Grade.ENCLOSED else replace(found, grade=Grade.ESTIMATE)
+
+    def steady(self, read: Callable[[], T]) -> T:
+        """Return what is read of one state: once more where rows came while it was read.
+
+        Args:
+            read: reads this ledger, several times.
+        """
+        while True:
+            before = self.head
+            found = read()
+            if self.head == before:
+                return found
 
     def verify(self, *, expected_head: str | None = None) -> Verification:
         """Recompute everything from the rows and documents as they are kept.

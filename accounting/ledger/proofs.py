@@ -66,13 +66,20 @@ def certificate_of(ledger: Ledger, *, delta: Number, run: str | None = None) -> 
 
     Raises as `certify`.
     """
-    events, budget = ledger.joint_events(run), ledger.filtered
+    events, budget, grade, given = ledger.steady(
+        lambda: (
+            ledger.joint_events(run),
+            ledger.filtered,
+            ledger.spent(run).grade,
+            ledger.circumstances(run),
+        )
+    )
     certificate = None
-    if budget is not None and ledger.spent(run).grade is not Grade.ENCLOSED:
+    if budget is not None and grade is not Grade.ENCLOSED:
         try:
             certificate = certify(events, delta=delta, budget=budget.kept)
         except Uncertifiable:
             certificate = None
     if certificate is None:
         certificate = certify(events, delta=delta)
-    return certificate.given(*ledger.circumstances(run))
+    return certificate.given(*given)

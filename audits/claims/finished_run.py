@@ -74,25 +74,30 @@ def judge_ledger(
     weighs.
     """
     try:
-        verified = ledger.verify()
+        verified, runs, events, sources, sharing, fixed = ledger.steady(
+            lambda: (
+                ledger.verify(),
+                [summary for summary in ledger.runs() if run in (None, summary.run)],
+                ledger.joint_events(run),
+                {each.provenance for each in ledger.reservations(run)},
+                ledger.sharing_noise(run),
+                ledger.spent(run).grade is Grade.ENCLOSED,
+            )
+        )
     except TamperedLedger as error:
         tampered = Finding(ClaimVerdict.FAILS, f"the ledger was tampered with: {error}")
         return JudgedPromise(title, tampered)
-    runs = [summary for summary in ledger.runs() if run in (None, summary.run)]
-    events = ledger.joint_events(run)
     if not events:
         raise InvalidParameter("run", run, "of the ledger, with events")
-    sources = {each.provenance for each in ledger.reservations(run)}
     hashes = {summary.configuration_hash for summary in runs}
     checks = (
         Check("ledger", f"{verified.rows} rows, chain intact; head {verified.head}", passed=True),
         *(check for summary in runs for check in _kept(summary)),
-        _noise(sources, ledger.sharing_noise(run)),
+        _noise(sources, sharing),
         _proved(events, promise),
         _crosschecked(events, promise),
         Check("attack", NOT_ATTACKED) if attack is None else attack(hashes),
     )
-    fixed = ledger.spent(run).grade is Grade.ENCLOSED
     finding = final_verdict(judged_events(events, promise), checks, fixed_in_advance=fixed)
     return JudgedPromise(title, finding, checks, _MISSING)
 

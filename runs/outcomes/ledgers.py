@@ -39,7 +39,7 @@ def spent_outcome(path: Path, *, delta: float) -> Outcome:
     `Odometer`).
     """
     with SqliteLedger(path, read_only=True) as ledger:
-        odometer, runs, head = ledger.spent(), ledger.runs(), ledger.head
+        odometer, runs, head = ledger.steady(lambda: (ledger.spent(), ledger.runs(), ledger.head))
         epsilon = odometer.epsilon(delta)
     texts = [
         (
@@ -157,8 +157,10 @@ def certified_outcome(
     """
     with SqliteLedger(path, read_only=True) as opened:
         # found anew: no certificate is kept in a ledger
-        made = certificate_of(opened, delta=delta, run=run)
-        fixed = opened.spent(run).grade is Grade.ENCLOSED
+        made, grade = opened.steady(
+            lambda: (certificate_of(opened, delta=delta, run=run), opened.spent(run).grade)
+        )
+    fixed = grade is Grade.ENCLOSED
     fixed |= any(step.rule == "filter" for step in made.steps)
     certificate.write_bytes(made.to_json_bytes())
     return Outcome(
@@ -203,10 +205,11 @@ def verified_outcome(
             verdict = check(document)
         else:
             with SqliteLedger(ledger, read_only=True) as opened:
-                verdict = proved_of_ledger(document, opened, run)
-                # a filter's budget holds however the run was chosen, and whenever it ended
-                kept = verdict.budget is not None
-                grade = Grade.ENCLOSED if kept else opened.spent(run).grade
+                verdict, grade = opened.steady(
+                    lambda: (proved_of_ledger(document, opened, run), opened.spent(run).grade)
+                )
+            # a filter's budget holds however the run was chosen, and whenever it ended
+            grade = grade if verdict.budget is None else Grade.ENCLOSED
         asked = {
             "coq": opinion_of_coq(certificate) if coq else None,
             "extracted": opinion_of_extracted(certificate, verdict) if extracted else None,

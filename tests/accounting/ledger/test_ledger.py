@@ -743,3 +743,33 @@ def test_a_name_that_is_no_text_is_refused_in_every_ledger(tmp_path: Path) -> No
             ledger.run("\ud800", configuration_hash="x")
         ledger.run("naïve 名", configuration_hash="x")
         ledger.close()
+
+
+def test_events_and_their_grade_are_of_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last event of a plan came while the others were priced: their sum was called enclosed."""
+    plan = [event(step(), round=k) for k in range(1, 4)]
+    ledger = MemoryLedger()
+    run = ledger.run("run", configuration_hash="x", plan=plan)
+    run.reserve(plan[:2], NOWHERE)
+
+    def priced(events: Any, *, delta: Any) -> Any:
+        if len(ledger.events()) == 2:
+            run.reserve(plan[2:], NOWHERE)
+        return guarantee(events, delta=delta)
+
+    monkeypatch.setattr("dpledger.accounting.ledger.ledger.guarantee", priced)
+    found, whole = (ledger.guarantee(delta=1e-5) for _ in range(2))
+    assert (found.grade, whole.grade) == (Grade.ESTIMATE, Grade.ENCLOSED)
+    assert found.epsilon.upper_float < whole.epsilon.lower_float
+
+
+def test_what_is_read_while_rows_come_is_read_again() -> None:
+    ledger, turns = MemoryLedger(), iter(range(3))
+
+    def read() -> tuple[int, int]:
+        before = len(ledger.runs())
+        if (turn := next(turns)) < 2:
+            ledger.run(f"run {turn}", configuration_hash="x")
+        return before, len(ledger.runs())
+
+    assert ledger.steady(read) == (2, 2)

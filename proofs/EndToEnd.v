@@ -62,45 +62,33 @@ Proof.
   - apply gaussian_dp; auto; lra.
 Qed.
 
+(** The checker accepts a certificate, and a run satisfies it. *)
+Tactic Notation "checked" uconstr(rule) uconstr(satisfied) :=
+  eapply rule; [vm_compute; reflexivity|apply satisfied; assumption].
+
 (** The same number by the checker, for the run of Example.v. *)
 Theorem example_dp (grid : list R) :
   ascending m_infty grid ->
   dp (one_part replace_one) (all_transcripts (example_run grid)) (run_law (example_run grid))
     (Q2R (437718 # 100000)) (Q2R (1 # 100000)).
-Proof.
-  intros Hg; apply (check_dp example ReplaceOne) with (null := 0).
-  - vm_compute; reflexivity.
-  - apply example_satisfied, Hg.
-Qed.
+Proof. intros Hg; checked (check_dp example ReplaceOne) example_satisfied. Qed.
 
 (** As a release of several parties, each party's part counted for its own records. *)
 Theorem parties_gdp (grid : list R) :
   ascending m_infty grid -> holds 0 (example_run grid) (Claim ReplaceOne 1 (Gdp 1)).
-Proof.
-  intros Hg; apply (check_sound parties_example).
-  - vm_compute; reflexivity.
-  - apply parties_satisfied, Hg.
-Qed.
+Proof. intros Hg; checked (check_sound parties_example) parties_satisfied. Qed.
 
 (** The minimiser over the records that are there, one of which is added or removed. *)
 Theorem minimised_gdp (grid : list R) :
   ascending m_infty grid ->
   holds 0 (one_release [] whole (mean_present cut_to_1 2) grid) (Claim AddRemoveOne 1 (Gdp 1)).
-Proof.
-  intros Hg; apply (check_sound minimised_example).
-  - vm_compute; reflexivity.
-  - apply minimised_satisfied, Hg.
-Qed.
+Proof. intros Hg; checked (check_sound minimised_example) minimised_satisfied. Qed.
 
 (** The release whose mean is computed with a rounding, of any kind that the standard model allows. *)
 Theorem computed_gdp (fl : R -> R) (grid : list R) :
   (forall x, Rounding.rounds x (fl x)) -> ascending m_infty grid ->
   holds 0 (one_release [] whole (held_mean fl) grid) (Claim ReplaceOne 1 (Gdp (1000001 # 1000000))).
-Proof.
-  intros Hf Hg; apply (check_sound computed_example).
-  - vm_compute; reflexivity.
-  - apply computed_satisfied; assumption.
-Qed.
+Proof. intros Hf Hg; checked (check_sound computed_example) computed_satisfied. Qed.
 
 (** The releases on a sample, by the distribution of their loss. *)
 Theorem sampled_dp (moved : relation) (grid : list R) :
@@ -109,9 +97,9 @@ Theorem sampled_dp (moved : relation) (grid : list R) :
   dp (one_part (neighbours 0 moved)) (all_transcripts r) (run_law r)
     (Q2R (5 # 2)) (Q2R (1 # 100000)).
 Proof.
-  intros Hm Hg r; apply (check_dp (poisson_example moved) moved).
-  - destruct moved; [congruence| |]; vm_compute; reflexivity.
-  - apply sampled_satisfied, Hg.
+  intros Hm Hg r; destruct moved; [congruence| |].
+  - checked (check_dp (poisson_example ZeroOutOne) ZeroOutOne) sampled_satisfied.
+  - checked (check_dp (poisson_example AddRemoveOne) AddRemoveOne) sampled_satisfied.
 Qed.
 
 Theorem replaced_dp (grid : list R) :
@@ -119,31 +107,19 @@ Theorem replaced_dp (grid : list R) :
   let r := one_release [1%nat] (EachWith (Q2R (1 # 8)))
              (fun l => scale (Q2R (1 # 2)) (vsum cut_to_1 l)) grid in
   dp (one_part replace_one) (all_transcripts r) (run_law r) (Q2R (5 # 2)) (Q2R (1 # 100000)).
-Proof.
-  intros Hg r; apply (check_dp replaced_example ReplaceOne) with (null := 0).
-  - vm_compute; reflexivity.
-  - apply replaced_satisfied, Hg.
-Qed.
+Proof. intros Hg r; checked (check_dp replaced_example ReplaceOne) replaced_satisfied. Qed.
 
 Theorem batch_dp (grid : list R) :
   ascending m_infty grid ->
   let r := one_release [1%nat] (OutOf 2 16 0) (mean_over cut_to_1 2) grid in
   dp (one_part replace_one) (all_transcripts r) (run_law r) (Q2R (5 # 2)) (Q2R (1 # 100000)).
-Proof.
-  intros Hg r; apply (check_dp batch_example ReplaceOne) with (null := 0).
-  - vm_compute; reflexivity.
-  - apply batch_satisfied, Hg.
-Qed.
+Proof. intros Hg r; checked (check_dp batch_example ReplaceOne) batch_satisfied. Qed.
 
 Theorem copies_dp (grid : list R) :
   ascending m_infty grid ->
   let r := one_release [1%nat] (Again 2 32 0) (mean_over cut_to_1 2) grid in
   dp (one_part replace_one) (all_transcripts r) (run_law r) (Q2R (5 # 2)) (Q2R (1 # 100000)).
-Proof.
-  intros Hg r; apply (check_dp copies_example ReplaceOne) with (null := 0).
-  - vm_compute; reflexivity.
-  - apply copies_satisfied, Hg.
-Qed.
+Proof. intros Hg r; checked (check_dp copies_example ReplaceOne) copies_satisfied. Qed.
 
 (** Laplace noise, and an answer, in pure DP. *)
 Theorem laplace_run_pure (grid : list R) :
@@ -151,11 +127,8 @@ Theorem laplace_run_pure (grid : list R) :
   pure (one_part add_remove_one) (all_transcripts (laplace_run grid)) (run_law (laplace_run grid))
     (Q2R (1 # 2)).
 Proof.
-  intros Hg;
-    apply (check_pure (laplace_example (LaplacePure 1 (1 # 2)) (PureDp (1 # 2))) AddRemoveOne)
-      with (null := 0).
-  - vm_compute; reflexivity.
-  - apply laplace_satisfied, Hg.
+  intros Hg; checked (check_pure (laplace_example (LaplacePure 1 (1 # 2)) (PureDp (1 # 2))) AddRemoveOne)
+    laplace_satisfied.
 Qed.
 
 (** The same release by its loss: delta is 1 - exp(-1/20), smaller than that of an answer. *)
@@ -165,20 +138,14 @@ Theorem laplace_run_dp (grid : list R) :
     (Q2R (2 # 5)) (Q2R (49 # 1000)).
 Proof.
   intros Hg; set (cost := PrivacyLoss [(1, 1, O)%positive] (1 # 64) [] 32 12 1000 (49 # 1000) (2 # 5)).
-  apply (check_dp (laplace_example cost (ApproxDp (49 # 1000) (2 # 5))) AddRemoveOne) with (null := 0).
-  - vm_compute; reflexivity.
-  - apply laplace_satisfied, Hg.
+  checked (check_dp (laplace_example cost (ApproxDp (49 # 1000) (2 # 5))) AddRemoveOne) laplace_satisfied.
 Qed.
 
 Theorem discrete_run_pure (grid : list R) :
   ascending m_infty grid ->
   pure (one_part add_remove_one) (all_transcripts (discrete_run grid)) (run_law (discrete_run grid))
     (Q2R (1 # 2)).
-Proof.
-  intros Hg; apply (check_pure discrete_example AddRemoveOne) with (null := 0).
-  - vm_compute; reflexivity.
-  - apply discrete_satisfied, Hg.
-Qed.
+Proof. intros Hg; checked (check_pure discrete_example AddRemoveOne) discrete_satisfied. Qed.
 
 (** Whatever a filter lets happen: here a run that stops when it is lucky. *)
 Theorem lucky_run_dp (grid : list R) :
@@ -198,9 +165,7 @@ Theorem discrete_gaussian_run_dp (grid : list R) :
   dp (one_part add_remove_one) (all_transcripts (discrete_gaussian_run grid))
     (run_law (discrete_gaussian_run grid)) (Q2R (2169 # 1000)) (Q2R (1 # 100000)).
 Proof.
-  intros Hg; apply (check_dp (discrete_gaussian_example by_zcdp) AddRemoveOne) with (null := 0).
-  - vm_compute; reflexivity.
-  - apply discrete_gaussian_satisfied, Hg.
+  intros Hg; checked (check_dp (discrete_gaussian_example by_zcdp) AddRemoveOne) discrete_gaussian_satisfied.
 Qed.
 
 (** The same release by its loss. *)
@@ -209,16 +174,10 @@ Theorem discrete_gaussian_loss_dp (grid : list R) :
   dp (one_part add_remove_one) (all_transcripts (discrete_gaussian_run grid))
     (run_law (discrete_gaussian_run grid)) (Q2R (20114 # 10000)) (Q2R (1 # 100000)).
 Proof.
-  intros Hg; apply (check_dp (discrete_gaussian_example by_its_loss) AddRemoveOne) with (null := 0).
-  - vm_compute; reflexivity.
-  - apply discrete_gaussian_satisfied, Hg.
+  intros Hg; checked (check_dp (discrete_gaussian_example by_its_loss) AddRemoveOne) discrete_gaussian_satisfied.
 Qed.
 
 Theorem response_run_pure :
   pure (one_part replace_one) (all_transcripts response_run) (run_law response_run)
     (Q2R (10987 # 10000)).
-Proof.
-  apply (check_pure response_example ReplaceOne) with (null := 0).
-  - vm_compute; reflexivity.
-  - apply response_satisfied.
-Qed.
+Proof. checked (check_pure response_example ReplaceOne) response_satisfied. Qed.

@@ -57,6 +57,17 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[chosen])
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy, which of private records is private, too.
+
+        Args:
+            X: rows, as of `predict`.
+            y: labels, shape (n,).
+            sample_weight: of shape (n,).
+        """
+        scored = partial(super().score, X, y, sample_weight=sample_weight)
+        return float(without_cells("X, y", scored))
+
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the model's probabilities of all classes, of shape (n, K).
 

@@ -49,6 +49,9 @@ class PrivateAdmmClassifier(PrivateLinearClassifier, SearchedModelOfParties):
 
     In a pipeline, steps before this one that learn from the records (a `StandardScaler`) are not
     covered by the guarantee; those that look at one row at a time (a `Normalizer`) are harmless.
+    Nor is what learns from private labels after the fit (calibration, tuned thresholds, stacking).
+    What repeats rows (a bootstrap, oversampling) makes several of one record: say how many with
+    `records_per_unit`.
 
     Args:
         epsilon: what the proved epsilon of one fit must not exceed, > 0.

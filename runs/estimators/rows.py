@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import check_array
 
@@ -52,7 +53,7 @@ def without_cells(name: str, checked: Callable[[], T]) -> T:
     """
     try:
         return checked()
-    except (DpledgerError, MemoryError):
+    except (DpledgerError, MemoryError, NotFittedError):
         raise
     except Exception as error:
         said = str(error)

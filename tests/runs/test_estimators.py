@@ -931,6 +931,19 @@ def test_a_text_among_targets_moves_its_own_record_alone() -> None:
     assert np.array_equal(*fits)
 
 
+@pytest.mark.parametrize("make", [admm, sharing, regressor])
+def test_no_score_shows_a_cell(make: Callable[..., Any]) -> None:
+    """scikit-learn says which labels are of another type, and what is no number."""
+    labels = np.full(len(Y), 0.25) if make is regressor else Y
+    model = make().fit(X, labels)
+    assert 0.0 < model.score(X, labels) + 1.0 <= 2.0
+    for bad in (np.array([4711] * len(Y)) if make is not regressor else ["x4711"] * len(Y), None):
+        with pytest.raises((TypeError, ValueError)) as refused:
+            model.score(X, bad)
+        assert "4711" not in str(refused.value)
+        assert refused.value.__context__ is None
+
+
 @pytest.mark.parametrize("bound", [1e-310, 1e300])
 def test_bounds_at_the_end_of_the_doubles_are_refused(bound: float) -> None:
     """A reciprocal that overflows made a row of zeros a refusal."""

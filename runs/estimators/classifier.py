@@ -147,8 +147,9 @@ def _places(y: Any, classes: npt.NDArray[Any]) -> Any:
     else:
         labels = np.asarray(y, dtype=np.object_)
         shape, where = labels.shape, np.arange(labels.size)
-    known = {label: float(place) for place, label in enumerate(classes.tolist())}
-    places = np.array([_found(known, label) for label in labels.ravel().tolist()])
+    places_of = (enumerate(classes), enumerate(classes.tolist()))  # NumPy's scalars, and Python's
+    known = {label: float(place) for each in places_of for place, label in each}
+    places = np.array([_found(known, label) for label in labels.ravel()])
     if np.isnan(places).any():
         raise InvalidParameter("y", "with other labels", f"of classes {classes.tolist()}")
     return places[where].reshape(shape)

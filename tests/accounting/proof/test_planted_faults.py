@@ -19,7 +19,7 @@ pytestmark = [
     ),
 ]
 SOURCES = (
-    *("GaussianLosses", "Kronecker", "LossLists", "FixedPoint", "FixedGaussian"),
+    *("MachineIntegers", "GaussianLosses", "Kronecker", "LossLists", "FixedPoint", "FixedGaussian"),
     *("Enclosure", "LossEnclosures", "LossComposition", "SampledLoss"),
     *("GaussianDecision", "ReplacedLoss", "CopiesLoss"),
     *("PureLoss", "LaplaceLoss", "GeometricLoss", "LaplaceSums"),
@@ -376,6 +376,71 @@ RULES = {
     ),
     "undecided taken for yes": ("Enclosure", "| Xund => None", "| Xund => Some true"),
     "digits that overlap": ("Kronecker", "Z.log2 (sum l) + 2 in", "Z.log2 (sum l) in"),
+    "limbs of one bit less": (
+        "MachineIntegers",
+        "mask : int := 2147483647",
+        "mask : int := 1073741823",
+    ),
+    "a product's carry forgotten": (
+        "MachineIntegers",
+        "in t land mask :: row x (t >> width)",
+        "in t land mask :: row x 0",
+    ),
+    "a sum's carry forgotten": (
+        "MachineIntegers",
+        "let t := x + y + carry in t land mask :: total k' l' (t >> width)",
+        "let t := x + y + carry in t land mask :: total k' l' 0",
+    ),
+    "a difference's borrow forgotten": (
+        "MachineIntegers",
+        "t land mask :: difference k' l' (1 - (t >> width))",
+        "t land mask :: difference k' l' 0",
+    ),
+    "Karatsuba without the high product": (
+        "MachineIntegers",
+        "(difference all (total low high 0) 0)",
+        "(difference all low 0)",
+    ),
+    "signs forgotten": (
+        "MachineIntegers",
+        "Zneg q | Zneg p, Zpos q => - positive_product p q",
+        "Zneg q | Zneg p, Zpos q => positive_product p q",
+    ),
+    "a remainder's high half forgotten": (
+        "MachineIntegers",
+        "let t := (r << width) + x in",
+        "let t := r + x in",
+    ),
+    "a quotient that need not fit": (
+        "MachineIntegers",
+        "if ((0 <=? r) && (r <? d))%Z then q",
+        "if (0 <=? r)%Z then q",
+    ),
+    "quotients of numbers below zero towards zero": (
+        "MachineIntegers",
+        "| _ => (- positive_quotient (Pos.pred p) d - 1)%Z",
+        "| _ => (- positive_quotient p d)%Z",
+    ),
+    "a share that goes up alone": (
+        "LossLists",
+        "carry + m + shift_up (n * down) bits ::",
+        "carry + m ::",
+    ),
+    "a share that goes down alone": (
+        "LossLists",
+        "shared bits down up (shift_up (n * up) bits) rest",
+        "shared bits down up 0 rest",
+    ),
+    "shares rounded down": (
+        "LossLists",
+        "carry + m + shift_up (n * down) bits ::",
+        "carry + m + Z.shiftr (n * down) bits ::",
+    ),
+    "answers that differ less often": (
+        "Checker",
+        "truth + (1 - truth) / (integer answers - 1).",
+        "truth.",
+    ),
     "mass cut off and not lost": ("LossLists", "beyond := beyond l + gone", "beyond := beyond l"),
     "terms rounded inward": (
         "FixedPoint",

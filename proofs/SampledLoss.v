@@ -40,7 +40,7 @@ Fixpoint fill (z : Z) (ascending : list dot) : list Z :=
   end.
 
 (** Bits that fixed point keeps beyond those that are answered. *)
-Definition guard : Z := 40.
+Definition guard : Z := 16.
 
 Definition decay (bits : Z) (step : Q) (gap : Z) : option Z :=
   let p := (bits + guard)%Z in

@@ -115,13 +115,16 @@ Fixpoint dots_of (p bits more : Z) (step : Q) (places : list (Z * Z * Z)) (heigh
 Definition most_squared : Z := 16.
 Definition most_spread : Z := 2 ^ 16.
 
-(** One loss for both orders, of noise on what moves by [n] in squares. *)
+(** One loss for both orders, of noise on what moves by [n] in squares. Slopes at large losses x are as
+    small as exp(-x). *)
 Definition discrete_gaussian_loss (w bits : Z) (std : Q) (n : Z) (step : Q) : option whole_loss :=
   if n <=? 0 then Some (no_loss w)
   else
-    let p := w + bits + guard in
     let unit := loss_unit std in
     let N := spread (w + 16) std in
+    let largest := Qceiling (unit * inject_Z (n + 2 * Z.sqrt_up n * N)) in
+    let bits := bits + Z.max 0 (3 * largest / 2) in
+    let p := w + bits + guard in
     if (n <=? most_squared) && (N <=? most_spread) then
       match noise_masses p std (Z.to_nat N), exp_of_rational p (- unit) with
       | Some (middle, outside), Some (fall, _) =>
@@ -525,7 +528,9 @@ Proof.
     eapply Rle_trans; [apply (B _ K a b Ha Hb)|]; cbn [all_of]; rewrite profile_nothing, profile_stands by exact Pu.
     unfold no_loss; cbn [first masses beyond row]; unfold kept.
     replace (- (0 * Q2R step)) with 0 by ring; rewrite exp_0, Rmult_1_r; unfold unit_of in *; right; field; lra. }
-  cbv zeta; set (p := (w + bits + guard)%Z); pose proof guard_nonneg as Hg.
+  cbv zeta; set (bits' := (bits + Z.max 0 _)%Z); assert (Hbits' : (0 <= bits')%Z) by (unfold bits'; lia).
+  clearbody bits'; clear bits Hbits; rename bits' into bits, Hbits' into Hbits.
+  set (p := (w + bits + guard)%Z); pose proof guard_nonneg as Hg.
   assert (Hp : (0 <= p)%Z) by (unfold p; lia); pose proof (unit_pos p Hp) as Pp.
   destruct (_ && _)%bool; [|discriminate].
   destruct (noise_masses p std _) as [[middle outside]|] eqn:M; [|discriminate].

@@ -150,6 +150,7 @@ UNLIKE = {
     ),
     "discrete Gaussian noise": (Repeated(discrete(1, 10.0), 100),),
     "little discrete Gaussian noise": (discrete(1, 0.2),),
+    "little discrete Gaussian noise on integer vectors": (discrete(8, 0.304), discrete(1, 2.0)),
     "discrete Gaussian noise on a finer lattice": (Repeated(discrete(1, 100.0), 1000),),
     "discrete Gaussian noise on two coordinates": (Repeated(discrete(2, 7.3), 30),),
     "discrete Gaussian noise on integer vectors": (Repeated(discrete(5, 9.0), 10),),

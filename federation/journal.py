@@ -12,7 +12,9 @@ leaves. One process at a time holds a journal.
 (b'noisy', None)
 """
 
+import os
 import sqlite3
+import sys
 from contextlib import suppress
 from pathlib import Path
 from threading import RLock
@@ -26,6 +28,9 @@ from ..mechanisms.errors import DpledgerError
 from ..mechanisms.protocols import FloatArray
 from ..mechanisms.sampling import Sampler
 from .prepaid import PrepaidRun
+
+if sys.platform != "win32":
+    import fcntl
 
 __all__ = ["MESSAGE", "Journal", "JournalError", "RecordedCurator"]
 
@@ -68,19 +73,34 @@ class Journal:
         self._connection = sqlite3.connect(
             path, timeout=0.5, isolation_level=None, check_same_thread=False
         )
+        self._file = os.open(path, os.O_RDWR)
         try:
+            self._take()
             self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._connection.execute("PRAGMA journal_mode = WAL")  # one fsync a commit, not three
             self._connection.execute("PRAGMA synchronous = FULL")
             self._connection.execute(_SCHEMA)
             self._connection.execute("BEGIN IMMEDIATE")  # takes the lock that is kept
             self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            self._connection.close()
+        except (sqlite3.Error, BlockingIOError) as error:
+            self.close()
             raise JournalError(
                 f"journal={str(path)!r} must be free and a journal; does another process take "
                 f"part with it? ({error})"
             ) from error
+
+    def _take(self) -> None:
+        """Hold the file for good; SQLite's lock falls when this process reads the file for itself.
+
+        Raises `BlockingIOError` where another one holds it.
+        """
+        try:
+            if sys.platform != "win32":
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise
+        except OSError:
+            pass  # a file system without such locks has SQLite's
 
     def get(self, run: str, kind: str, number: int) -> bytes | None:
         """Return what is kept, or None.
@@ -126,6 +146,12 @@ class Journal:
         """Let go of the file; what is kept stays."""
         with suppress(sqlite3.Error):
             self._connection.close()
+        file, self._file = self._file, -1
+        if file >= 0:
+            with suppress(OSError):
+                if sys.platform != "win32":  # said aloud: a fork has the descriptor, too
+                    fcntl.flock(file, fcntl.LOCK_UN)
+            os.close(file)
 
     def __enter__(self) -> Self:
         return self

@@ -4,13 +4,15 @@ A rollback journal with full synchronisation: what `reserve` returned for is in 
 survives a crash of the process and of the machine, a move and a copy. Not a write-ahead log: that
 goes by the file's name, and is lost where the process opens and closes the file for itself, to read
 or to copy it, and so drops SQLite's locks (POSIX: `fcntl`). A journal's locks are taken anew for
-every row. Triggers refuse to change or remove a row or a document; the hash chain
-finds the work of whoever goes around them.
+every row; and should a thread drop them in the middle of one, the folder's lock (`flock`), which
+goes with no descriptor but its own, still keeps others out. Triggers refuse to change or remove a
+row or a document; the hash chain finds the work of whoever goes around them.
 """
 
 import os
 import random
 import sqlite3
+import sys
 import time
 from collections.abc import Generator, Mapping
 from contextlib import closing, contextmanager, suppress
@@ -23,6 +25,9 @@ from .anchor import FileAnchor
 from .budget import Budget
 from .ledger import Ledger, Verification
 from .rows import LedgerError, Row, TamperedLedger
+
+if sys.platform != "win32":
+    import fcntl
 
 _APPLICATION_ID = 0x64706C67  # "dplg"
 """The letters "dplg", in the file's header: they tell a ledger from other databases.
@@ -106,6 +111,7 @@ class SqliteLedger(Ledger):
         self._read_only = read_only
         self._timeout = timeout
         self._process = os.getpid()
+        self._holding = False
         mode = "rw" if read_only else "rwc"  # a reader, too, takes back what a killed writer left
         if not read_only:
             # a seed in it would show the noise: its files are its holder's alone
@@ -203,7 +209,8 @@ class SqliteLedger(Ledger):
                 "release of dpledger wrote it, which can read it"
             )
         if not read_only:
-            self._execute("PRAGMA journal_mode = DELETE")  # of earlier releases' files, too
+            with self._explained(), self._folder(writing=True):  # earlier releases' files, too
+                self._execute("PRAGMA journal_mode = DELETE")
 
     def _execute(self, sql: str, parameters: tuple[object, ...] = ()) -> sqlite3.Cursor:
         """Run a statement; while other writers are in the way, try again and again.
@@ -224,7 +231,7 @@ class SqliteLedger(Ledger):
     @contextmanager
     def _writing(self) -> Generator[None]:
         """Hold the file's write lock; roll back what was written if the body raises."""
-        with self._explained():
+        with self._explained(), self._folder(writing=True):
             self._execute("BEGIN IMMEDIATE")
             try:
                 self._require_name()
@@ -234,6 +241,47 @@ class SqliteLedger(Ledger):
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
+
+    @contextmanager
+    def _folder(self, *, writing: bool) -> Generator[None]:
+        """Hold the folder's lock, alone or with other readers, where the system has such locks.
+
+        Raises `LedgerLocked` once `timeout` seconds have passed.
+        """
+        with self._lock:
+            if self._holding or sys.platform == "win32":
+                yield
+                return
+            folder = -1
+            with suppress(OSError):  # what is not to be read has SQLite's locks alone
+                folder = os.open(self.path.parent, os.O_RDONLY)
+            if folder < 0:
+                yield
+                return
+            try:
+                self._await(folder, fcntl.LOCK_EX if writing else fcntl.LOCK_SH)
+                self._holding = True
+                yield
+            finally:
+                self._holding = False
+                with suppress(OSError):  # said aloud: a fork of this moment has the descriptor, too
+                    fcntl.flock(folder, fcntl.LOCK_UN)
+                os.close(folder)
+
+    def _await(self, folder: int, kind: int) -> None:
+        """Take the folder's lock, as soon as others let go of it."""
+        deadline = time.monotonic() + self._timeout
+        while sys.platform != "win32":
+            try:
+                fcntl.flock(folder, kind | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise LedgerLocked(f"Expected the file to be free at {self.path}.") from None
+            except OSError:
+                return  # a file system without such locks has SQLite's
+            else:
+                return
+            time.sleep(random.uniform(0, _LONGEST_WAIT))
 
     def _require_name(self) -> None:
         """Raise `LedgerError` unless the open file still has the ledger's name, and no other.
@@ -292,7 +340,11 @@ class SqliteLedger(Ledger):
 
     def _query(self, sql: str, parameters: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
         """Return all rows of a statement that reads."""
-        with self._explained(), closing(self._execute(sql, parameters)) as cursor:
+        with (
+            self._explained(),
+            self._folder(writing=False),
+            closing(self._execute(sql, parameters)) as cursor,
+        ):
             return cursor.fetchall()
 
     def _pragma(self, name: str) -> object:

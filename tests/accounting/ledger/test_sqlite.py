@@ -15,6 +15,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -497,3 +498,32 @@ def test_whoever_else_uses_the_file_here_two_processes_share_a_budget(
     with SqliteLedger(path) as again:
         assert len(again.events()) == 12
         again.verify()
+
+
+def test_a_thread_that_reads_the_file_breaks_no_transaction(folder: Path) -> None:
+    """A lock that fell in the middle of a row let another process in: rows were lost."""
+    path, done = folder / "ledger", threading.Event()
+    SqliteLedger.create(path, Budget(Gdp(COST * 150), Adjacency.REPLACE_ONE))
+
+    def read() -> None:
+        while not done.is_set():
+            path.read_bytes()
+
+    reader = threading.Thread(target=read)
+    others = [started(path, f"other {k}", 100) for k in range(2)]
+    reader.start()
+    granted = 0
+    try:
+        with SqliteLedger(path, timeout=600) as ledger, suppress(BudgetExceeded):
+            run = ledger.run("here", configuration_hash="x")
+            for k in range(100):
+                run.reserve([event(k + 1)], NOWHERE)
+                granted += 1
+        assert {other.wait() for other in others} <= {0, 3}
+    finally:
+        done.set()
+        reader.join()
+    with SqliteLedger(path) as ledger:
+        ledger.verify()
+        assert len(ledger.events()) == 150
+        assert len(ledger.events("here")) == granted

@@ -503,7 +503,7 @@ def test_whoever_else_uses_the_file_here_two_processes_share_a_budget(
 def test_a_thread_that_reads_the_file_breaks_no_transaction(folder: Path) -> None:
     """A lock that fell in the middle of a row let another process in: rows were lost."""
     path, done = folder / "ledger", threading.Event()
-    SqliteLedger.create(path, Budget(Gdp(COST * 150), Adjacency.REPLACE_ONE))
+    SqliteLedger.create(path, Budget(Gdp(COST * 250), Adjacency.REPLACE_ONE))
 
     def read() -> None:
         while not done.is_set():
@@ -511,6 +511,8 @@ def test_a_thread_that_reads_the_file_breaks_no_transaction(folder: Path) -> Non
 
     reader = threading.Thread(target=read)
     others = [started(path, f"other {k}", 100) for k in range(2)]
+    while not all(path.with_name(f"other {k}.released").exists() for k in range(2)):
+        time.sleep(0.01)
     reader.start()
     granted = 0
     try:
@@ -525,5 +527,5 @@ def test_a_thread_that_reads_the_file_breaks_no_transaction(folder: Path) -> Non
         reader.join()
     with SqliteLedger(path) as ledger:
         ledger.verify()
-        assert len(ledger.events()) == 150
+        assert len(ledger.events()) == 250
         assert len(ledger.events("here")) == granted

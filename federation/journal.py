@@ -90,7 +90,10 @@ class Journal:
             ) from error
 
     def _take(self) -> None:
-        """Hold the file for good; SQLite's lock falls when this process reads the file for itself.
+        """Hold the file for good, by a lock that goes with its own descriptor.
+
+        SQLite's lock on it belongs to the process, and falls when that reads the file for itself
+        and closes it: a second process then wrote messages of its own over those that had left.
 
         Raises `BlockingIOError` where another one holds it.
         """
@@ -143,7 +146,10 @@ class Journal:
             ) from error
 
     def close(self) -> None:
-        """Let go of the file; what is kept stays."""
+        """Let go of the file; what is kept stays.
+
+        A second time does nothing.
+        """
         with suppress(sqlite3.Error):
             self._connection.close()
         file, self._file = self._file, -1

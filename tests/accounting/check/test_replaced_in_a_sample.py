@@ -124,7 +124,7 @@ def test_more_noise_than_was_proved_is_accepted(certificate) -> None:
 
 def test_a_rate_of_very_many_digits_is_no_work_in_a_group() -> None:
     """Powers of 2^-1100 had 70,000 bits, in each of as many parts as a document holds."""
-    step = PoissonSampled(GaussianStep(SUM, 512.0), 2.0**-1070)
+    step = PoissonSampled(GaussianStep(SUM, 512.0), 2.0**-1020)
     listed = [Event(Repeated(step, 3), Context((), 1, "sum", Audience.PUBLIC))]
     document = certify(listed, delta=DELTA, group=64).to_json_bytes()
     assert pld_checker.check(document).group == 64

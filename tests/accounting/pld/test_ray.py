@@ -293,9 +293,7 @@ def epsilon_of_one(pair: Sampled, delta: float) -> float:
     return high
 
 
-@pytest.mark.parametrize(
-    "rate", [Fraction(1, 10**400), Fraction(1, 10**320), 1 - Fraction(1, 10**20)]
-)
+@pytest.mark.parametrize("rate", [Fraction(1, 10**307), 1 - Fraction(1, 10**20)])
 @pytest.mark.parametrize("order", [FIRST, SYMMETRISED])
 def test_rates_that_doubles_do_not_know_have_no_ray(rate: Fraction, order: Order) -> None:
     counts: Counts = {Sampled(GaussianShift(Fraction(1)), rate, order): 3}

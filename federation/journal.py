@@ -14,7 +14,6 @@ leaves. One process at a time holds a journal.
 
 import os
 import sqlite3
-import sys
 from contextlib import suppress
 from pathlib import Path
 from threading import RLock
@@ -22,15 +21,13 @@ from typing import Self
 
 import numpy as np
 
+from ..accounting.ledger.file_lock import let_go, taken
 from ..mechanisms.curators import Message, Release, SamplingCurator
 from ..mechanisms.encoding import message_bytes
 from ..mechanisms.errors import DpledgerError
 from ..mechanisms.protocols import FloatArray
 from ..mechanisms.sampling import Sampler
 from .prepaid import PrepaidRun
-
-if sys.platform != "win32":
-    import fcntl
 
 __all__ = ["MESSAGE", "Journal", "JournalError", "RecordedCurator"]
 
@@ -75,35 +72,21 @@ class Journal:
         )
         self._file = os.open(path, os.O_RDWR)
         try:
-            self._take()
+            # for good: a second process would write its messages over those that had left
+            if not taken(self._file, alone=True):
+                raise sqlite3.OperationalError("another process holds it")
             self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._connection.execute("PRAGMA journal_mode = WAL")  # one fsync a commit, not three
             self._connection.execute("PRAGMA synchronous = FULL")
             self._connection.execute(_SCHEMA)
             self._connection.execute("BEGIN IMMEDIATE")  # takes the lock that is kept
             self._connection.execute("COMMIT")
-        except (sqlite3.Error, BlockingIOError) as error:
+        except sqlite3.Error as error:
             self.close()
             raise JournalError(
                 f"journal={str(path)!r} must be free and a journal; does another process take "
                 f"part with it? ({error})"
             ) from error
-
-    def _take(self) -> None:
-        """Hold the file for good, by a lock that goes with its own descriptor.
-
-        SQLite's lock on it belongs to the process, and falls when that reads the file for itself
-        and closes it: a second process then wrote messages of its own over those that had left.
-
-        Raises `BlockingIOError` where another one holds it.
-        """
-        try:
-            if sys.platform != "win32":
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise
-        except OSError:
-            pass  # a file system without such locks has SQLite's
 
     def get(self, run: str, kind: str, number: int) -> bytes | None:
         """Return what is kept, or None.
@@ -154,10 +137,7 @@ class Journal:
             self._connection.close()
         file, self._file = self._file, -1
         if file >= 0:
-            with suppress(OSError):
-                if sys.platform != "win32":  # said aloud: a fork has the descriptor, too
-                    fcntl.flock(file, fcntl.LOCK_UN)
-            os.close(file)
+            let_go(file)
 
     def __enter__(self) -> Self:
         return self

@@ -27,11 +27,20 @@ ADVICE = "release it through a curator (curator.release(...)) and work with the 
 _Kind = TypeVar("_Kind", bound=type)
 
 
-def _refusal(name: str, error: type[UnprotectedReleaseError]) -> Callable[..., NoReturn]:
+_SHOWS = f"let a sensitive value out of its protection; {ADVICE}"
+_DOUBLES = (
+    "make a second one, whose events are in nobody's list and whose noise may be the first one's; "
+    "make a new one"
+)
+
+
+def _refusal(
+    name: str, error: type[UnprotectedReleaseError], would: str = _SHOWS
+) -> Callable[..., NoReturn]:
     """Return a method that raises `error`, whose message begins with `name`, the use it refuses."""
 
     def refuse(self: object, *_: object, **__: object) -> NoReturn:
-        raise error(f"{name} would let a sensitive value out of its protection; {ADVICE}.")
+        raise error(f"{name} would {would}.")
 
     return refuse
 
@@ -90,18 +99,8 @@ def refuse_seconds(kind: _Kind) -> _Kind:
     Args:
         kind: the class, which is changed and returned: a decorator.
     """
-
-    def refusal(use: str) -> Callable[..., NoReturn]:
-        def refuse(self: object, *_: object, **__: object) -> NoReturn:
-            raise UnprotectedSerialisation(
-                f"{use} would make a second {type(self).__name__}, whose events are in nobody's "
-                "list and whose noise may be the first one's; make a new one."
-            )
-
-        return refuse
-
     for name, use in _COPIES.items():
-        setattr(kind, name, refusal(use))
+        setattr(kind, name, _refusal(use, UnprotectedSerialisation, _DOUBLES))
     return kind
 
 

@@ -433,7 +433,8 @@ class Ledger(ABC):
         """Return what is read of one state: once more where rows came while it was read.
 
         Args:
-            read: reads this ledger, several times.
+            read: reads this ledger, several times. What takes long belongs after it: on a ledger in
+                use it would be done again and again.
         """
         while True:
             before = self.head

@@ -5,6 +5,7 @@ Elsewhere their number, or the time of stopping, may depend on what was released
 guarantee; under a budget with a filter the budget is one, and that is proved instead.
 """
 
+from contextlib import suppress
 from fractions import Fraction
 
 from ...mechanisms.errors import Number
@@ -17,26 +18,46 @@ from ..proof.proved import NotProved, proved
 from .anchor import Head
 from .ledger import Ledger
 
-__all__ = ["certificate_of", "proved_of_ledger"]
+__all__ = ["certificate_of", "graded_certificate", "graded_verdict", "proved_of_ledger"]
 
 
 def proved_of_ledger(document: bytes, ledger: Ledger, run: str | None = None) -> Verdict:
-    """Return the verdict on a certificate of a ledger's events, of one run or of all.
+    """Return the verdict of `graded_verdict`."""
+    return graded_verdict(document, ledger, run)[0]
+
+
+def graded_verdict(
+    document: bytes, ledger: Ledger, run: str | None = None
+) -> tuple[Verdict, Grade]:
+    """Return the verdict on a certificate of a ledger's events, of one run or of all, and a grade.
+
+    The grade is the odometer's at the moment of the events, but *enclosed* where the budget of the
+    ledger's filter is proved, which holds however runs were chosen, and whenever they ended.
 
     Raises as `proved`, also for a certificate that is silent about what the ledger knows of the
     noise, or that rests on the filter of another budget; `TamperedLedger` for a chain that was
     changed, `RolledBack` for a ledger that lacks a row which the certificate names.
     """
     ledger.verify()
-    verdict = proved(document, events=ledger.joint_events(run))
+    events, circumstances, kept, grade = ledger.steady(
+        lambda: (
+            ledger.joint_events(run),
+            ledger.noise_circumstances(run),
+            _filter_of(ledger),
+            ledger.spent(run).grade,
+        )
+    )
+    verdict = proved(document, events=events)
     for head in Head.stated(verdict.assumptions):
         ledger.require_row(head)
-    for words in ledger.noise_circumstances(run):
+    for words in circumstances:
         if f"{GIVEN}{words}" not in verdict.assumptions:
             raise NotProved("assumptions", "silence about the noise", words)
-    if verdict.budget is not None and verdict.budget != _filter_of(ledger):
-        raise NotProved("budget", verdict.budget, _filter_of(ledger))
-    return verdict
+    if verdict.budget is None:
+        return verdict, grade
+    if verdict.budget != kept:
+        raise NotProved("budget", verdict.budget, kept)
+    return verdict, Grade.ENCLOSED
 
 
 def _filter_of(ledger: Ledger) -> tuple[str, str, tuple[Fraction, ...]] | None:
@@ -50,7 +71,16 @@ def _filter_of(ledger: Ledger) -> tuple[str, str, tuple[Fraction, ...]] | None:
 
 
 def certificate_of(ledger: Ledger, *, delta: Number, run: str | None = None) -> Certificate:
-    """Return a certificate of a ledger's events, of one run or of all.
+    """Return the certificate of `graded_certificate`."""
+    return graded_certificate(ledger, delta=delta, run=run)[0]
+
+
+def graded_certificate(
+    ledger: Ledger, *, delta: Number, run: str | None = None
+) -> tuple[Certificate, Grade]:
+    """Return a certificate of a ledger's events, of one run or of all, and a grade.
+
+    The grade is that of `graded_verdict`.
 
     Args:
         ledger: with at least one event.
@@ -74,12 +104,8 @@ def certificate_of(ledger: Ledger, *, delta: Number, run: str | None = None) -> 
             ledger.circumstances(run),
         )
     )
-    certificate = None
     if budget is not None and grade is not Grade.ENCLOSED:
-        try:
+        with suppress(Uncertifiable):
             certificate = certify(events, delta=delta, budget=budget.kept)
-        except Uncertifiable:
-            certificate = None
-    if certificate is None:
-        certificate = certify(events, delta=delta)
-    return certificate.given(*given)
+            return certificate.given(*given), Grade.ENCLOSED
+    return certify(events, delta=delta).given(*given), grade

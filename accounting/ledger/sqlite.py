@@ -12,7 +12,6 @@ row or a document; the hash chain finds the work of whoever goes around them.
 import os
 import random
 import sqlite3
-import sys
 import time
 from collections.abc import Generator, Mapping
 from contextlib import closing, contextmanager, suppress
@@ -23,11 +22,9 @@ from typing import Any
 
 from .anchor import FileAnchor
 from .budget import Budget
+from .file_lock import let_go, taken
 from .ledger import Ledger, Verification
 from .rows import LedgerError, Row, TamperedLedger
-
-if sys.platform != "win32":
-    import fcntl
 
 _APPLICATION_ID = 0x64706C67  # "dplg"
 """The letters "dplg", in the file's header: they tell a ledger from other databases.
@@ -249,39 +246,24 @@ class SqliteLedger(Ledger):
         Raises `LedgerLocked` once `timeout` seconds have passed.
         """
         with self._lock:
-            if self._holding or sys.platform == "win32":
-                yield
-                return
             folder = -1
-            with suppress(OSError):  # what is not to be read has SQLite's locks alone
-                folder = os.open(self.path.parent, os.O_RDONLY)
+            if not self._holding:
+                with suppress(OSError):  # what is not to be read has SQLite's locks alone
+                    folder = os.open(self.path.parent, os.O_RDONLY)
             if folder < 0:
                 yield
                 return
             try:
-                self._await(folder, fcntl.LOCK_EX if writing else fcntl.LOCK_SH)
+                deadline = time.monotonic() + self._timeout
+                while not taken(folder, alone=writing):
+                    if time.monotonic() > deadline:
+                        raise LedgerLocked(f"Expected the file to be free at {self.path}.")
+                    time.sleep(random.uniform(0, _LONGEST_WAIT))
                 self._holding = True
                 yield
             finally:
                 self._holding = False
-                with suppress(OSError):  # said aloud: a fork of this moment has the descriptor, too
-                    fcntl.flock(folder, fcntl.LOCK_UN)
-                os.close(folder)
-
-    def _await(self, folder: int, kind: int) -> None:
-        """Take the folder's lock, as soon as others let go of it."""
-        deadline = time.monotonic() + self._timeout
-        while sys.platform != "win32":
-            try:
-                fcntl.flock(folder, kind | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise LedgerLocked(f"Expected the file to be free at {self.path}.") from None
-            except OSError:
-                return  # a file system without such locks has SQLite's
-            else:
-                return
-            time.sleep(random.uniform(0, _LONGEST_WAIT))
+                let_go(folder)
 
     def _require_name(self) -> None:
         """Raise `LedgerError` unless the open file still has the ledger's name, and no other.

@@ -74,19 +74,19 @@ def judge_ledger(
     weighs.
     """
     try:
-        verified, runs, events, sources, sharing, fixed = ledger.steady(
-            lambda: (
-                ledger.verify(),
-                [summary for summary in ledger.runs() if run in (None, summary.run)],
-                ledger.joint_events(run),
-                {each.provenance for each in ledger.reservations(run)},
-                ledger.sharing_noise(run),
-                ledger.spent(run).grade is Grade.ENCLOSED,
-            )
-        )
+        verified = ledger.verify()
     except TamperedLedger as error:
         tampered = Finding(ClaimVerdict.FAILS, f"the ledger was tampered with: {error}")
         return JudgedPromise(title, tampered)
+    runs, events, sources, sharing, fixed = ledger.steady(
+        lambda: (
+            [summary for summary in ledger.runs() if run in (None, summary.run)],
+            ledger.joint_events(run),
+            {each.provenance for each in ledger.reservations(run)},
+            ledger.sharing_noise(run),
+            ledger.spent(run).grade is Grade.ENCLOSED,
+        )
+    )
     if not events:
         raise InvalidParameter("run", run, "of the ledger, with events")
     hashes = {summary.configuration_hash for summary in runs}

@@ -19,14 +19,14 @@ from sklearn.utils.validation import check_is_fitted
 from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.protocols import FloatArray
 from ...solvers.losses import ClippedLogistic
-from .linear import PrivateLinearModel
+from .linear import PrivateLinearModel, Scored
 from .rows import without_cells
 
 _CLASSES_ASSUMED = "the classes are public (they were read off y)"
 """An assumption of the promise where the caller did not name the classes."""
 
 
-class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]
+class PrivateLinearClassifier(Scored, ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]
     """A linear classifier that was trained with differential privacy.
 
     Prediction costs no privacy: the model is public.
@@ -56,17 +56,6 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         scores = self.decision_function(X)
         chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[chosen])
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy, which of private records is private, too.
-
-        Args:
-            X: rows, as of `predict`.
-            y: labels, shape (n,).
-            sample_weight: of shape (n,).
-        """
-        scored = partial(super().score, X, y, sample_weight=sample_weight)
-        return float(without_cells("X, y", scored))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the model's probabilities of all classes, of shape (n, K).

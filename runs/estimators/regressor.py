@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import Enum
-from functools import partial
 from typing import Any, Self, cast
 
 import numpy as np
@@ -32,9 +31,9 @@ from ...solvers.losses import Huber, SmoothedQuantile, bounded_squared
 from ...solvers.threat_model import PER_PARTY, ThreatModel
 from ...solvers.weighted import Weighted
 from .algorithms import SolverFactory
-from .linear import unchanged_if_refused
+from .linear import Scored, unchanged_if_refused
 from .parties import PrivateModelOfParties
-from .rows import bounded_rows, shares, without_cells
+from .rows import bounded_rows, shares
 
 _LEAST_REGULARISATION = 1e-7
 """Where stopping in time regularises, the weight only keeps the optimum finite."""
@@ -58,7 +57,7 @@ class RegressionLoss(Enum):
     QUANTILE = "quantile"
 
 
-class PrivateAdmmRegressor(RegressorMixin, PrivateModelOfParties):  # type: ignore[misc]
+class PrivateAdmmRegressor(Scored, RegressorMixin, PrivateModelOfParties):  # type: ignore[misc]
     """Linear regression of a bounded target by ADMM at the consensus, private for each record.
 
     `fit` plans, proves and pays as `PrivateAdmmClassifier` does, and what is said there of parties,
@@ -204,17 +203,6 @@ class PrivateAdmmRegressor(RegressorMixin, PrivateModelOfParties):  # type: igno
         rows: Any = self._checked(X, accept_sparse="csr", reset=False)
         low, high = self.target_bounds
         return np.clip(np.asarray(rows @ self.coef_) + self.intercept_, low, high)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R², which of private records is private, too.
-
-        Args:
-            X: rows, as of `predict`.
-            y: targets, shape (n,).
-            sample_weight: of shape (n,).
-        """
-        scored = partial(super().score, X, y, sample_weight=sample_weight)
-        return float(without_cells("X, y", scored))
 
     def _range(self) -> tuple[float, float]:
         """Return the middle of the targets' bounds and half their width, which is above 0.

@@ -14,7 +14,7 @@ from ...accounting.check.checker import report
 from ...accounting.check.pld_checker import check
 from ...accounting.check.reading import CertificateWrong, Undecided
 from ...accounting.ledger import FileAnchor, RolledBack, SqliteLedger, TamperedLedger
-from ...accounting.ledger.proofs import certificate_of, proved_of_ledger
+from ...accounting.ledger.proofs import graded_certificate, graded_verdict
 from ...accounting.numbers.enclosure import shown_up
 from ...accounting.numbers.grade import Grade
 from ...accounting.proof.opinions import opinion_of_coq, opinion_of_extracted
@@ -153,20 +153,16 @@ def certified_outcome(
         run: whose events alone are certified.
 
     Of events that were not all planned the epsilon is an estimate, however well it is proved.
-    Raises as `certificate_of`.
+    Raises as `graded_certificate`.
     """
     with SqliteLedger(path, read_only=True) as opened:
         # found anew: no certificate is kept in a ledger
-        made, grade = opened.steady(
-            lambda: (certificate_of(opened, delta=delta, run=run), opened.spent(run).grade)
-        )
-    fixed = grade is Grade.ENCLOSED
-    fixed |= any(step.rule == "filter" for step in made.steps)
+        made, grade = graded_certificate(opened, delta=delta, run=run)
     certificate.write_bytes(made.to_json_bytes())
     return Outcome(
         f"{certificate}: epsilon {made.epsilon} at delta {delta}",
         {"certificate": certificate, "epsilon": made.epsilon, "delta": delta},
-        rows=(("but", None if fixed else _ADAPTIVE),),
+        rows=(("but", None if grade is Grade.ENCLOSED else _ADAPTIVE),),
     )
 
 
@@ -205,11 +201,7 @@ def verified_outcome(
             verdict = check(document)
         else:
             with SqliteLedger(ledger, read_only=True) as opened:
-                verdict, grade = opened.steady(
-                    lambda: (proved_of_ledger(document, opened, run), opened.spent(run).grade)
-                )
-            # a filter's budget holds however the run was chosen, and whenever it ended
-            grade = grade if verdict.budget is None else Grade.ENCLOSED
+                verdict, grade = graded_verdict(document, opened, run)
         asked = {
             "coq": opinion_of_coq(certificate) if coq else None,
             "extracted": opinion_of_extracted(certificate, verdict) if extracted else None,

@@ -227,8 +227,9 @@ def _read_numpy(path: Path, schema: Schema) -> Table:
             f"of the schema, instead got {array.shape}."
         )
     for name, cells in columns.items():
-        if cells.dtype.kind == "c":
-            raise UnreadableFile(f"{path}: Expected real numbers in {name!r} instead got complex.")
+        if cells.dtype.kind == "c" or cells.ndim != 1:
+            got = "complex" if cells.dtype.kind == "c" else f"an array of {cells.ndim} axes"
+            raise UnreadableFile(f"{path}: Expected real numbers in {name!r} instead got {got}.")
     lengths = {name: len(cells) for name, cells in columns.items()}
     if len(set(lengths.values())) > 1:
         raise WrongColumns(f"{path}: Expected columns of one length instead got {lengths}.")

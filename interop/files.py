@@ -43,9 +43,30 @@ def _opacus(held: Any, where: str, *, adjacency: Adjacency) -> tuple[Mechanism, 
         if isinstance(document, Mapping):
             # a checkpoint has keys of its user's own beside the state, which may be called alike
             state = document.get(_IN_CHECKPOINT, document)
+            if _accountants(held) > 1:
+                raise MalformedImport(f"{where}: must hold one accountant, not several.")
             if isinstance(state, Mapping) and isinstance(state.get("history"), list):
                 return mechanisms_of_opacus(state["history"], adjacency=adjacency)
     raise MalformedImport(f"{where}: must hold a history of an accountant of Opacus.")
+
+
+def _accountants(held: Any) -> int:
+    """Return how many states under `_IN_CHECKPOINT` a document has, at any depth.
+
+    A checkpoint that carries another one beside its own state (of a model that it was tuned from)
+    holds two; nothing says which of them, or whether both, the reader means to be priced.
+
+    Args:
+        held: plain containers, which may share parts, or contain themselves.
+    """
+    found, looked, waiting = 0, set[int](), [held]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Mapping | list | tuple) and id(one) not in looked:
+            looked.add(id(one))
+            found += isinstance(one, Mapping) and _IN_CHECKPOINT in one
+            waiting += one.values() if isinstance(one, Mapping) else one
+    return found
 
 
 _IN_CHECKPOINT = "privacy_accountant_state_dict"

@@ -25,7 +25,7 @@ from ...solvers.threat_model import Summed, ThreatModel, summed_name
 from .algorithms import SolverFactory
 from .linear import PrivateLinearModel
 from .paid_run import History, PublicRound, paid_run
-from .rows import Rows
+from .rows import Rows, without_cells
 
 IntArray = npt.NDArray[np.integer[Any]]
 """Party of each record, a place among the names, shape (n,)."""
@@ -183,7 +183,7 @@ class PrivateModelOfParties(PrivateLinearModel):
         be dealt: one record more would move all behind it to other parties.
         """
         if party_of is not None:
-            holders: IntArray = column_or_1d(party_of)
+            holders: IntArray = without_cells("party_of", partial(column_or_1d, party_of))
             if len(holders) != count:
                 raise InvalidParameter("party_of.shape", holders.shape, f"({count},)")
             return holders

@@ -136,6 +136,8 @@ def shares(
     weights = np.asarray(given, dtype=np.float64)
     if weights.shape != (rows.shape[0],):
         raise InvalidParameter("sample_weight.shape", weights.shape, f"({rows.shape[0]},)")
+    if not np.all(np.isfinite(weights)):  # scikit-learn's assume_finite looks away
+        raise InvalidParameter("sample_weight", "NaN or infinity", "finite")
     if not weights.any():
         raise ValueError("Sample weights must contain at least one non-zero number.")
     if not clip and not np.all(weights <= weight_bound):

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...accounting.gaussian.exact import epsilon_from_delta, mu_from_epsilon_delta
+from ...accounting.planning import require_target
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.curators import Curator
 from ...mechanisms.errors import InvalidParameter, named
@@ -92,10 +93,17 @@ class SearchedModelOfParties(PrivateModelOfParties):
         return found
 
     def _epsilon_of_a_candidate(self) -> float:
-        """Return the epsilon of mu/sqrt(K), where mu is what the whole target allows."""
+        """Return the epsilon of mu/sqrt(K), where mu is what the whole target allows.
+
+        Raises `InvalidParameter` for an epsilon outside the accountant's range.
+        """
+        require_target("epsilon", self.epsilon)
         mu = mu_from_epsilon_delta(epsilon=self.epsilon, delta=self.delta).lower_float
         count = len(self._candidates())
-        return epsilon_from_delta(mu_squared=mu**2 / count, delta=self.delta).upper_float
+        own = epsilon_from_delta(mu_squared=mu**2 / count, delta=self.delta).upper_float
+        if own == 0.0:
+            raise InvalidParameter("epsilon", self.epsilon, f"larger for {count} candidates")
+        return own
 
     def _searched(
         self,

@@ -493,3 +493,9 @@ def test_complex_arrays_are_refused_rather_than_halved(tmp_path: Path) -> None:
     np.savez(tmp_path / "people.npz", age=np.array([1.0 + 2.0j, 3.0]))
     with pytest.raises(UnreadableFile, match="real numbers in 'age'"):
         load_records(tmp_path / "people.npz", schema=SCHEMA)
+
+
+def test_fields_of_several_numbers_are_refused_by_name(tmp_path: Path) -> None:
+    np.save(tmp_path / "people.npy", np.zeros(3, dtype=[("age", np.float64, (2,))]))
+    with pytest.raises(UnreadableFile, match="'age' instead got an array of 2 axes"):
+        load_records(tmp_path / "people.npy", schema=SCHEMA)

@@ -419,6 +419,15 @@ def test_a_checkpoints_own_history_is_not_taken_for_the_accountants() -> None:
         assert both == read_bytes("opacus", text(STATE), "both", adjacency=ADD)
 
 
+def test_a_checkpoint_of_two_accountants_is_refused() -> None:
+    """A fine-tuned model's checkpoint that carries its first one's beside its own: which counts?"""
+    own: dict[str, object] = {"privacy_accountant_state_dict": STATE}
+    for nested in (own, [own], {"before": {"checkpoint": own}}):
+        for content in (text(own | {"first": nested}), zipped(pickle.dumps(own | {"f": nested}))):
+            with pytest.raises(MalformedImport, match="one accountant"):
+                read_bytes("opacus", content, "both", adjacency=ADD)
+
+
 def test_an_import_that_was_cut_off_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,8 @@ from dpledger.mechanisms import Adjacency, InvalidParameter
 
 pytest.importorskip("sklearn")
 
+from sklearn import config_context
+
 from dpledger.runs.estimators import (
     AdmmAlgorithm,
     PrivateAdmmClassifier,
@@ -106,6 +108,22 @@ def test_weights_beyond_the_bound_are_refused_or_cut() -> None:
             admm(clip=True).fit(X, Y, bad)
     with pytest.raises(InvalidParameter, match="weight_bound"):
         admm(weight_bound=0.0).fit(X, Y, WEIGHTS)
+
+
+def test_weights_that_are_no_numbers_are_refused_without_their_place() -> None:
+    """Also where scikit-learn is told to assume that all are finite."""
+    for bad in (np.nan, np.inf):
+        weights = WEIGHTS.copy()
+        weights[3] = bad
+        with config_context(assume_finite=True), pytest.raises(InvalidParameter) as refused:
+            admm(clip=True).fit(X, Y, weights)
+        assert str(refused.value) == "sample_weight='NaN or infinity' must be finite."
+
+
+def test_parties_that_are_no_whole_numbers_are_refused_by_name_alone() -> None:
+    with pytest.raises(InvalidParameter, match="party_of=") as refused:
+        admm(n_parties=2).fit(X, Y, party_of=np.arange(400) % 2 + 0j)
+    assert "j" not in str(refused.value).split("must be")[0]
 
 
 def test_a_refusal_of_weights_is_an_assumption() -> None:

@@ -117,6 +117,8 @@ def test_a_budget_that_does_not_pay_for_all_pays_for_nothing() -> None:
         ({"warm_start": True}, "warm_start"),
         ({"parties": ("a", "holdout")}, "parties"),
         ({"adjacency": "add-remove-one", "n_min": 10}, "adjacency"),
+        ({"epsilon": 10**400}, "as a target"),
+        ({"epsilon": 1e-9}, "larger for 2 candidates"),
     ],
 )
 def test_what_is_not_covered_is_refused_unspent(given: dict[str, Any], match: str) -> None:

@@ -319,11 +319,8 @@ def _gaps(cells: Cells, missing: Sequence[str]) -> NDArray[np.bool_]:
         marks = [mark for mark in map(_as_float, missing) if mark is not None]
         absent: NDArray[np.bool_] = np.isin(cells, marks)
         return absent | np.isnan(cells) if any(map(isnan, marks)) else absent
-    values = _scalars(cells)
-    gaps = {value for value in set(values) if value is None or _text(value) in missing}
-    if not gaps:
-        return np.zeros(len(values), dtype=np.bool_)
-    return np.fromiter((value in gaps for value in values), np.bool_, len(values))
+    gaps = (cell is None or _text(cell) in missing for cell in _scalars(cells))
+    return np.fromiter(gaps, np.bool_, len(cells))
 
 
 def _unit_interval(table: Table, column: NumericColumn, rule: OnOutside) -> NDArray[np.float64]:
@@ -363,13 +360,13 @@ def _inside(table: Table, column: NumericColumn, rule: OnOutside) -> NDArray[np.
 def _codes(table: Table, name: str, words: Sequence[str]) -> NDArray[np.intp]:
     """For each cell of a column, the position in `words` of the word it holds, of shape (n,).
 
-    Each different cell is looked up once: columns have few of them. Raises `BadValue` for the first
-    cell that is none of the words.
+    Each cell is looked up by its own text: equal cells may have different ones (the hour that comes
+    twice when clocks go back), and one record's text must not be another's. Raises `BadValue` for
+    the first cell that is none of the words.
     """
     cells = _scalars(table.columns[name])
     position = {word: code for code, word in enumerate(words)}
-    code_of = {cell: position.get(_text(cell), -1) for cell in set(cells)}
-    codes = np.fromiter((code_of[cell] for cell in cells), np.intp, len(cells))
+    codes = np.fromiter((position.get(_text(cell), -1) for cell in cells), np.intp, len(cells))
     if (codes < 0).any():
         record = int(np.argmax(codes < 0))
         cell = cells[record]

@@ -194,9 +194,8 @@ class LedgerAccountant:
         """
 
         def hook(optimiser: Any) -> None:
-            # its noise_multiplier is larger than the one that was asked for, to make room for a
-            # noisy count that goes out besides, divided by the batch's own, private size
-            if hasattr(optimiser, "target_unclipped_quantile"):
+            # a noisy count goes out besides, divided by the batch's own, private size
+            if any(hasattr(optimiser, name) for name in _ADAPTS):
                 need = "with a fixed clip norm: how an adaptive one moves has no price here"
                 raise InvalidParameter("optimiser", type(optimiser).__name__, need)
             # what skipped steps added to the sum is in it still, and was counted by nobody
@@ -244,6 +243,10 @@ class LedgerAccountant:
             )
         self._taken = [_numbers(number, entry) for number, entry in enumerate(history)]
 
+
+_ADAPTS = ("target_unclipped_quantile", "_adjusted_noise_multiplier")
+"""What optimisers have that adapt their clip norm: AdaClip's own, and what ghost clipping's loss
+sets from the first backward pass on."""
 
 NAME = "dpledger"
 """The word for `PrivacyEngine(accountant=...)`, and the mark of our states in checkpoints."""

@@ -80,9 +80,11 @@ def longest_up(vectors: FloatArray) -> Fraction:
 def project_to_ball(vectors: FloatArray, radius: float) -> FloatArray:
     """Return vectors of shape (..., d), those longer than `radius` scaled down to it.
 
-    The l2 projection on a ball around 0, one vector at a time: no vector depends on another's. The
-    ball is that of `inner_radius`, so that no exact norm is above `radius`.
+    The l2 projection on a ball around 0, one vector at a time: no vector depends on another's, nor
+    on how many there are or how they lie in memory, by which NumPy would choose the order in which
+    it adds up. The ball is that of `inner_radius`, so that no exact norm is above `radius`.
     """
+    vectors = np.ascontiguousarray(vectors)
     limit = inner_radius(radius, vectors.shape[-1])
     with np.errstate(all="ignore"):  # a warning would tell of the rows
         # measured in units of the largest entry, so that no square under- or overflows

@@ -556,7 +556,9 @@ class Ledger(ABC):
             return self._state
 
     def _catch_up(self) -> None:
-        """Take in the rows that other writers appended."""
+        """Take in the rows that other writers appended; all rows, where one was left by half."""
+        if not self._state.whole:
+            self._state = LedgerState(Library(self.document))
         while page := self._rows_after(self._state.sequence, _PAGE):
             for row in page:
                 self._state.apply(row)

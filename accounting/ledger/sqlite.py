@@ -104,7 +104,8 @@ class SqliteLedger(Ledger):
         Autocommit, with explicit transactions; SQLite's own waiting is off, see `_execute`.
         """
         super().__init__(None if anchor is None else FileAnchor(anchor))
-        self.path = Path(path).absolute()  # wherever the process goes
+        # wherever the process goes; by links, as SQLite: its journal stands beside the file itself
+        self.path = Path(path).resolve()
         self._read_only = read_only
         self._timeout = timeout
         self._process = os.getpid()
@@ -229,8 +230,8 @@ class SqliteLedger(Ledger):
     def _writing(self) -> Generator[None]:
         """Hold the file's write lock; roll back what was written if the body raises."""
         with self._explained(), self._folder(writing=True):
-            self._execute("BEGIN IMMEDIATE")
             try:
+                self._execute("BEGIN IMMEDIATE")
                 self._require_name()
                 yield
                 self._execute("COMMIT")  # waits for readers

@@ -184,6 +184,8 @@ class LedgerState:
 
     def __init__(self, library: Library) -> None:
         self.library = library
+        self.whole = True
+        """Whether no row was taken in by half: an interrupt may come between any two lines."""
         self.sequence = 0
         self.head = GENESIS
         self.budget: Budget | None = None
@@ -241,6 +243,7 @@ class LedgerState:
 
     def take(self, row: Row, entry: Entry) -> None:
         """Take in the next row, whose entry has been checked."""
+        self.whole = False
         match entry:
             case BudgetSet():
                 self._set_budget(entry.budget)
@@ -264,6 +267,7 @@ class LedgerState:
                 if found.left == found.events:
                     self._close(entry.reservation)
         self.sequence, self.head = row.sequence, row.hash
+        self.whole = True
 
     def _require_open(self, run: str, reservation: int) -> OpenReservation:
         """Return a run's open reservation; raise `InvalidParameter` where it is none."""

@@ -34,10 +34,11 @@ from dpledger.data import (
     UnreadableFile,
     WrongColumns,
     load_records,
+    load_table,
     parse_schema,
 )
 from dpledger.data.files import read_arrays, read_table
-from dpledger.mechanisms import ClassLabels
+from dpledger.mechanisms import ClassLabels, EventList, SamplingCurator, SeededSampler
 
 COLUMNS = """
 [[columns]]
@@ -499,3 +500,33 @@ def test_fields_of_several_numbers_are_refused_by_name(tmp_path: Path) -> None:
     np.save(tmp_path / "people.npy", np.zeros(3, dtype=[("age", np.float64, (2,))]))
     with pytest.raises(UnreadableFile, match="'age' instead got an array of 2 axes"):
         load_records(tmp_path / "people.npy", schema=SCHEMA)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_equal_cells_of_different_words_are_each_read_by_its_own(
+    tmp_path: Path, missing: bool
+) -> None:
+    """The hour that comes twice when clocks go back: the first record's moved all others'."""
+    pa = pytest.importorskip("pyarrow", reason="the extra `parquet` is not installed")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    seconds = {"2020-10-25 02:30:00+02:00": 1603585800, "2020-10-25 02:30:00+01:00": 1603589400}
+    summer, winter = seconds
+    text = f"""
+row_bound = 1.0
+columns = [{{kind = "categorical", name = "when", categories = {[summer, winter]}}}]
+"""
+    if missing:
+        text += f"drop_missing = true\nmissing = [{summer!r}]"
+    for words in ([summer, winter, winter], [winter, summer, winter], [winter, winter, summer]):
+        cells = pa.array([10**6 * seconds[w] for w in words], pa.timestamp("us", "Europe/Berlin"))
+        parquet.write_table(pa.table({"when": cells}), tmp_path / "people.parquet")
+        table = load_table(
+            tmp_path / "people.parquet",
+            schema=parse_schema(text),
+            adjacency="add-remove-one",
+            records=1,
+        )
+        curator = SamplingCurator(EventList(), SeededSampler(1))
+        value = table.histogram("when")
+        counts = curator.release(value, noise_std=1e-3, round=1, release="h").round()
+        np.testing.assert_array_equal(counts, [[0 if missing else 1, 2]])

@@ -94,16 +94,18 @@ def engine(accountant, sample_rate=0.01, noise_multiplier=1.0, accumulated=1):
     return lambda: hook(optimiser)
 
 
-def test_a_clip_norm_that_adapts_to_the_records_is_refused_before_its_first_step():
-    """Opacus' AdaClip asked for z = 1: it tells the hook (z^-2 - (2 s)^-2)^-1/2, s of its count."""
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"target_unclipped_quantile": 0.5, "noise_multiplier": (1 - (2 * 0.6) ** -2) ** -0.5},
+        {"_adjusted_noise_multiplier": (1 - (2 * 0.6) ** -2) ** -0.5},
+    ],
+)
+def test_a_clip_norm_that_adapts_to_the_records_is_refused_before_its_first_step(own):
+    """Opacus' AdaClip asked for z = 1, and its ghost clipping, whose loss holds the quantile."""
     ledger = MemoryLedger()
     accountant = LedgerAccountant.of(ledger, run="ada", adjacency=ADD)()
-    optimiser = SimpleNamespace(
-        noise_multiplier=(1 - (2 * 0.6) ** -2) ** -0.5,
-        accumulated_iterations=1,
-        target_unclipped_quantile=0.5,
-        fraction_std=0.6,
-    )
+    optimiser = SimpleNamespace(**{"noise_multiplier": 1.0, "accumulated_iterations": 1} | own)
     with pytest.raises(InvalidParameter, match="fixed clip norm"):
         accountant.get_optimizer_hook_fn(0.01)(optimiser)
     assert ledger.events() == []

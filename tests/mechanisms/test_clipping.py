@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from dpledger.mechanisms import EventList, PrivateDataset, SamplingCurator, SeededSampler
 from dpledger.mechanisms.clipping import cut_slopes, cut_to_bound, lengths, project_to_ball
 from dpledger.mechanisms.sparse_records import sparse_records
+from dpledger.solvers.losses import Hinge
 
 vectors = st.lists(st.floats(-1e9, 1e9), min_size=3, max_size=3).map(np.array)
 
@@ -110,3 +112,38 @@ def test_no_cut_product_is_longer_than_its_radius_in_exact_arithmetic(
     cut = cut_slopes(slopes, lengths(rows), radius, width * outputs)
     for row, slope in zip(rows, cut, strict=True):
         assert exact_square(row) * exact_square(slope) <= Fraction(radius) ** 2
+
+
+def test_a_projection_does_not_depend_on_who_stands_beside_or_on_the_order_in_memory() -> None:
+    """A column-major block was summed by columns, but a row alone in its block along the row."""
+    rng = np.random.default_rng(0)
+    for width in (2, 3, 7, 8, 9, 16, 17, 64, 127, 129, 300):
+        rows = 3.0 * rng.normal(size=(50, width))
+        alone = np.concatenate([project_to_ball(row[None], 1.0) for row in rows])
+        for stored in (rows, np.asfortranarray(rows), np.repeat(rows, 2, axis=1)[:, ::2]):
+            for count in (1, 2, 50):
+                found = project_to_ball(stored[:count], 1.0)
+                np.testing.assert_array_equal(found, alone[:count])
+
+
+def test_a_record_more_moves_a_hinge_by_one_slope_in_column_major_rows() -> None:
+    """The first row lies at the hinge's corner: a unit in the last place moves its slope by 1."""
+    for seed in range(10):
+        row = 2.0 * np.random.default_rng(seed).normal(size=16)
+        both = np.asfortranarray([row, 2.0 * row])
+        point = row / np.linalg.norm(row)
+        for k in range(0, 100, 5):
+            at = point * (1.0 + k * 2.0**-53)
+            one, two = (hinge_gradient(some, at) for some in (both[:1], both))
+            assert np.linalg.norm(one - two) <= 1.0 + 1e-4
+
+
+def hinge_gradient(rows: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Return the released sum of gradients under add-remove-one, with next to no noise."""
+    data = PrivateDataset(
+        rows, np.ones(len(rows)), adjacency="add-remove-one", row_bound=1.0, n_min=1
+    )
+    curator = SamplingCurator(EventList(), SeededSampler(1))
+    value = data.sum_gradient(Hinge(), at)
+    assert value.sensitivity.value == 1.0
+    return curator.release(value, noise_std=1e-6, round=1, release="g")

@@ -7,12 +7,16 @@
 """
 
 import struct
+import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from fractions import Fraction
 from hashlib import sha256
+from itertools import count
 from math import comb, exp, inf, log
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -27,6 +31,7 @@ from dpledger.accounting.ledger import (
     LedgerError,
     MalformedExport,
     MemoryLedger,
+    Run,
     SqliteLedger,
     TamperedLedger,
     exported,
@@ -773,3 +778,54 @@ def test_what_is_read_while_rows_come_is_read_again() -> None:
         return before, len(ledger.runs())
 
     assert ledger.steady(read) == (2, 2)
+
+
+def interrupted(call: Callable[[], object], *, line: int) -> bool:
+    """Raise `KeyboardInterrupt` at the given line of the accounting that `call` runs, counted.
+
+    Returns whether there was one.
+    """
+    left = line
+
+    def trace(frame: FrameType, kind: str, _: object) -> Callable[..., Any] | None:
+        nonlocal left
+        if "accounting" not in frame.f_code.co_filename:
+            return None
+        left -= kind == "line"
+        if kind == "line" and left == 0:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def test_no_interrupt_of_a_reservation_makes_room_in_a_budget() -> None:
+    """Half of a row was in the state, and the row was taken in again: six steps paid for eight."""
+    for line in count(1):
+        ledger = MemoryLedger()
+        ledger.set_budget(Budget(Gdp(Fraction(6, 16)), Adjacency.REPLACE_ONE))
+        run = ledger.run("a", configuration_hash="x")
+        run.reserve([event(step())], NOWHERE)
+
+        def spend(run: Run = run) -> None:
+            run.reserve([event(step())], NOWHERE)
+
+        was = interrupted(spend, line=line)
+        with suppress(BudgetExceeded):
+            for _ in range(7):
+                spend()
+        assert len(ledger.events()) == 6
+        assert ledger.spent().mu_squared == Fraction(6, 16)
+        ledger.verify()
+        if not was:
+            assert line > 100
+            return

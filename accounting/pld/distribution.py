@@ -31,9 +31,6 @@ _NEGLIGIBLE = 2.0**-27
 _COARSE = 1 << 10
 """Cells of the lattices that tell how far the losses reach."""
 
-_LONGEST = 1 << 19
-"""Losses of a list, at most, as far as a coarse lattice tells."""
-
 _MOST_LOOKS = 8
 """Each takes the reach down by a factor of a hundred or so."""
 
@@ -63,12 +60,15 @@ class LossDistribution:
     bits: int
     rounding: MassRounding
 
-    def compose(self, other: "LossDistribution", negligible: int) -> "LossDistribution":
+    def compose(
+        self, other: "LossDistribution", negligible: int, lowest: Fraction | None = None
+    ) -> "LossDistribution":
         """Return the distribution of the sum of both losses, tails of `negligible` mass cut off.
 
         Args:
             other: on a lattice of the same step, rounded to the same side.
             negligible: in units of 2^-bits; moved up to infinity, or dropped.
+            lowest: losses below it are moved up to about there, or dropped, whatever their mass.
         """
         spend(len(self.masses) + len(other.masses) >> 8)
         up = self.rounding is MassRounding.PESSIMISTIC
@@ -86,19 +86,29 @@ class LossDistribution:
             self.bits,
             self.rounding,
         )
-        return composed.trimmed(negligible)
+        return composed.trimmed(negligible, lowest)
 
-    def trimmed(self, negligible: int) -> "LossDistribution":
-        """Return the distribution with both tails moved up, or dropped if it is optimistic."""
+    def trimmed(self, negligible: int, lowest: Fraction | None = None) -> "LossDistribution":
+        """Return the distribution with both tails moved up, or dropped if it is optimistic.
+
+        Every loss moved up is a larger δ at every ε, and every one dropped a smaller one, here and
+        after any further composition; so all of this is safe whatever `lowest` is.
+        """
         up = self.rounding is MassRounding.PESSIMISTIC
         # one by one from the ends: most of a long list is never looked at
         high = self.masses.degree() + 1
+        if not high:
+            return self
         lost_above = fmpz(0)
         while high > 1 and (more := lost_above + self.masses[high - 1]) <= negligible:
             high, lost_above = high - 1, more
         low, lost_below = 0, fmpz(0)
         while low < high - 1 and (more := lost_below + self.masses[low]) <= negligible:
             low, lost_below = low + 1, more
+        if lowest is not None:
+            least = ceil((lowest - self.offset) / Fraction(self.step)) - self.start
+            if low < (least := min(least, high - 1)):
+                low, lost_below = least, self.masses.truncate(least)(1)
         masses = self.masses.truncate(high).right_shift(low)
         infinite = self.infinite
         if up:
@@ -111,13 +121,15 @@ class LossDistribution:
             masses, self.start + low, self.step, self.offset, infinite, self.bits, self.rounding
         )
 
-    def power(self, times: int, negligible: int) -> "LossDistribution":
+    def power(
+        self, times: int, negligible: int, lowest: Fraction | None = None
+    ) -> "LossDistribution":
         """Return the distribution of `times` independent copies, by repeated squaring."""
         result = self
         for bit in format(times, "b")[1:]:
-            result = result.compose(result, negligible)
+            result = result.compose(result, negligible, lowest)
             if bit == "1":
-                result = result.compose(self, negligible)
+                result = result.compose(self, negligible, lowest)
         return result
 
     def epsilon(self, delta: arb) -> arb:
@@ -208,19 +220,15 @@ def _fitted(counts: Counts, delta: float, sizes: Sequence[int]) -> list[_Lattice
     """Return the different lattices of at most about so many cells each that are fit for ε(δ)."""
     known = epsilon_by_moments(revealed(counts), log(delta) + 2 * log(_NEGLIGIBLE))[0]
     reach = about = max(known, 1e-12)
-    most = _LONGEST
     for _ in range(_MOST_LOOKS):
         coarse = _lattice(counts, reach, reach, _COARSE)
         found = _composed(counts, coarse, delta, MassRounding.PESSIMISTIC)
         with precision(PRECISION_MARGIN):
             about = float(found.epsilon(arb(delta)).upper())
-        # losses that reach farther down than up make longer lists than the cells above
-        most = _LONGEST * coarse.cells // max(len(found.masses), coarse.cells)
         last, reach = reach, max(found.quantile(4 * delta * _NEGLIGIBLE), coarse.step)
         if reach > last / 4:
             break
-    cells = (min(size, most) for size in sizes)
-    return list(dict.fromkeys(_lattice(counts, reach, about, size) for size in cells))
+    return list(dict.fromkeys(_lattice(counts, reach, about, size) for size in sizes))
 
 
 def _lattice(counts: Counts, reach: float, about: float, cells: int) -> _Lattice:
@@ -245,6 +253,8 @@ def _composed(
     bits = ceil(-log2(delta)) + ceil(log2(lattice.cells)) + ceil(log2(total + 1)) + 36
     scale = delta * _NEGLIGIBLE
     negligible = int(Fraction(scale) * (1 << bits) / (4 * len(counts) + 8))
+    # so low that the rest of the composition hardly ever makes up for it
+    lowest = -lattice.cells * Fraction(lattice.step)
     parts = []
     for pair, n in counts.items():
         found = discretise(
@@ -262,8 +272,8 @@ def _composed(
         one = LossDistribution(
             found.masses, found.start, lattice.step, found.offset, found.infinite, bits, rounding
         )
-        parts.append(one.power(n, negligible // (2 * n.bit_length())))
-    return reduce(lambda a, b: a.compose(b, negligible), parts)
+        parts.append(one.power(n, negligible // (2 * n.bit_length()), lowest))
+    return reduce(lambda a, b: a.compose(b, negligible, lowest), parts)
 
 
 def epsilon_by_pld(counts: Counts, delta: float, *, cells: int = 1 << 14) -> Enclosure:

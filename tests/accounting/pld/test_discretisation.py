@@ -10,13 +10,18 @@ from math import exp, expm1, log1p, pi, sqrt
 
 import numpy as np
 import pytest
-from flint import arb
+from flint import arb, fmpz_poly
 from scipy.special import ndtr
 
 from dpledger.accounting.numbers.enclosure import precision
-from dpledger.accounting.pld import PrivacyProfile, distribution
+from dpledger.accounting.pld import PrivacyProfile
 from dpledger.accounting.pld.discretisation import MassRounding
-from dpledger.accounting.pld.distribution import compose, epsilon_by_pld, epsilons_by_pld
+from dpledger.accounting.pld.distribution import (
+    LossDistribution,
+    compose,
+    epsilon_by_pld,
+    epsilons_by_pld,
+)
 from dpledger.accounting.pld.pairs import (
     DiscreteLaplaceShift,
     DominatingPair,
@@ -189,10 +194,43 @@ def test_above_the_total_variation_there_is_no_cost_at_all(steps: int) -> None:
 def test_losses_that_reach_far_down_make_no_endless_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     # losses of -17 of the noise beside gains that are hardly above zero: ten times the cells
     pair = Sampled(LaplaceShift(Fraction(17)), Fraction(2.5e-8), Order.MIXTURE_SECOND)
-    free = epsilon_by_pld({pair: 800}, 1e-29, cells=1 << 11)
-    monkeypatch.setattr(distribution, "_LONGEST", 1 << 11)
-    capped = compose({pair: 800}, delta=1e-29, cells=1 << 11, rounding=MassRounding.PESSIMISTIC)
-    assert len(capped.masses) < 1 << 12
-    found = epsilon_by_pld({pair: 800}, 1e-29, cells=1 << 11)
-    assert found.upper >= free.lower
-    assert free.upper >= found.lower
+    cells, delta = 1 << 11, 1e-29
+    short = epsilon_by_pld({pair: 800}, delta, cells=cells)
+    lists = [compose({pair: 800}, delta=delta, cells=cells, rounding=r) for r in MassRounding]
+    assert all(len(each.masses) < 2 * cells for each in lists)
+    trimmed = LossDistribution.trimmed
+    monkeypatch.setattr(
+        LossDistribution, "trimmed", lambda self, negligible, _: trimmed(self, negligible)
+    )
+    long = epsilon_by_pld({pair: 800}, delta, cells=cells)
+    assert len(
+        compose({pair: 800}, delta=delta, cells=cells, rounding=lists[0].rounding).masses
+    ) > (4 * cells)
+    # whatever is left out below, neither end moves
+    assert short.upper_float == pytest.approx(long.upper_float, rel=1e-9)
+    assert short.lower_float == pytest.approx(long.lower_float, rel=1e-9)
+
+
+@pytest.mark.parametrize("rounding", MassRounding)
+def test_low_losses_are_moved_up_or_left_out_and_never_the_other_way(
+    rounding: MassRounding,
+) -> None:
+    masses = fmpz_poly([1 << 20, 3 << 18, 5 << 15, 1 << 14, 7 << 10, 3 << 8])
+    whole = LossDistribution(masses, -3, 0.5, Fraction(1, 7), 9, 24, rounding)
+    for lowest in [Fraction(-9), Fraction(-1, 2), Fraction(1, 4), Fraction(1, 2), Fraction(40)]:
+        cut = whole.trimmed(0, lowest)
+        # with another loss on top, so that low ones count again
+        twice, half = whole.compose(whole, 0), cut.compose(whole, 0, lowest)
+        for old, new in [(whole, cut), (twice, half)]:
+            for epsilon in [0.0, 0.25, 1.0, 2.5]:
+                before, after = old.delta(arb(epsilon)), new.delta(arb(epsilon))
+                if rounding is MassRounding.PESSIMISTIC:
+                    assert after >= before or after.overlaps(before)
+                else:
+                    assert after <= before or after.overlaps(before)
+
+
+def test_where_nothing_is_left_nothing_is_cut_off() -> None:
+    none = LossDistribution(fmpz_poly([]), -7, 0.5, Fraction(0), 0, 24, MassRounding.OPTIMISTIC)
+    assert none.trimmed(0, Fraction(40)).masses == fmpz_poly([])
+    assert none.compose(none, 0, Fraction(40)).delta(arb(0)) == 0

@@ -52,6 +52,10 @@ contour are doubles, if these do."""
 _DIGITS = 20.0
 """Natural-log digits of aliasing and cut-off relative to δ: 2e-9, for 1e-6 of ε with room."""
 
+_MORE, _TOO_MUCH = 16.0, 1e26
+"""Digits beyond those that cancel, and what a contour may miss, in units of δ, for quadratures to
+mend it: balls have no more bits."""
+
 
 def power(base: acb, exponent: int) -> acb:
     """Return a whole power of a ball.
@@ -124,19 +128,21 @@ class CertifiedTerms:
         return (long * (self.values * short))[0, 0].real
 
 
-def _terms(
-    counts: Counts, placement: Placement, near: ContourTarget, limits: Limits
-) -> CertifiedTerms | RoundedTerms:
-    """Return the terms of a contour: long ones in doubles, if ε loses no more than is allowed.
+def _allowed(placement: Placement, epsilon: float, limits: Limits) -> float:
+    """Return the share of δ(ε) that terms may miss: it falls by about order · ε as ε doubles."""
+    return limits.lost * max(placement.order * epsilon, 0.1)
 
-    δ falls by a share of about order · ε as ε doubles.
-    """
-    demand = placement.demand(counts, _DIGITS)
+
+def _terms(
+    counts: Counts, placement: Placement, near: ContourTarget, limits: Limits, digits: float
+) -> CertifiedTerms | RoundedTerms:
+    """Return the terms of a contour: long ones in doubles, if ε loses no more than is allowed."""
+    demand = placement.demand(counts, digits)
     if placement.count * len(counts) > _LONG or work_of(counts, placement) > _MUCH:
         terms = RoundedTerms.of(counts, placement, demand)
         scale = terms.log_first - placement.order * near.epsilon - near.log_delta
         lost = scale.exp() * arb(placement.step * terms.error(near.epsilon))
-        if lost <= limits.lost * max(placement.order * near.epsilon, 0.1):
+        if lost <= _allowed(placement, near.epsilon, limits):
             return terms
     return CertifiedTerms.of(counts, placement, demand)
 
@@ -161,15 +167,48 @@ class CertifiedContour:
 
     @classmethod
     def of(
-        cls, counts: Counts, placement: Placement, near: ContourTarget, limits: Limits = _LIMITS
+        cls,
+        counts: Counts,
+        placement: Placement,
+        near: ContourTarget,
+        limits: Limits = _LIMITS,
+        digits: float = _DIGITS,
     ) -> "CertifiedContour":
-        """Return the contour of a composition; `near` is about where it will be asked."""
+        """Return the contour of a composition.
+
+        Args:
+            counts: pairs and how often each is composed.
+            placement: where it runs.
+            near: about where it will be asked.
+            limits: what sums in doubles may lose.
+            digits: natural-log digits of the inner quadratures, relative to the bound of a moment.
+        """
         cut_off = 1 / (arb.pi() * arb(placement.reach))
         for pair, n in counts.items():
             cut_off *= _real_power(modulus_beyond(pair, placement.order, placement.reach), n)
         beyond = placement.order_beyond(counts, near.epsilon)
-        terms = _terms(counts, placement, near, limits)
+        terms = _terms(counts, placement, near, limits, digits)
         return cls(placement, terms, cut_off, beyond, _log_bound(counts, beyond))
+
+    def mended(self, counts: Counts, near: ContourTarget, limits: Limits) -> "CertifiedContour":
+        """Return the same line with finer quadratures, if these are what hides δ, else itself.
+
+        What they miss is a share of the bound of one moment, which may be far above δ.
+
+        Args:
+            counts: pairs and how often each is composed.
+            near: a point of the curve.
+            limits: of the contour.
+        """
+        scale = (-arb(self.placement.order) * arb(near.epsilon) - near.log_delta).exp()
+        missed = self.terms.turned_by(near.epsilon).rad() * scale * self.placement.step / arb.pi()
+        share = float(missed)
+        if not 4 * _allowed(self.placement, near.epsilon, limits) < share < _TOO_MUCH:
+            return self
+        digits = max(_DIGITS, _DIGITS + log(share) + _MORE)
+        with suppress(TooLong):
+            return CertifiedContour.of(counts, self.placement, near, limits, digits)
+        return self
 
     def delta(self, epsilon: float) -> Enclosure:
         """Return an enclosure of δ(ε).
@@ -207,7 +246,8 @@ def delta_enclosure(counts: Counts, epsilon: float) -> Enclosure:
             about = float(deltas_upper(counts, np.array([epsilon]), np.zeros(1)).values[0])
             near = ContourTarget(epsilon, log(about) if about > 0 else by_moments)
             with suppress(TooLong):
-                return CertifiedContour.of(counts, placement, near).delta(epsilon)
+                contour = CertifiedContour.of(counts, placement, near)
+                return contour.mended(counts, near, _LIMITS).delta(epsilon)
         return Enclosure(arb(0), delta_ceiling(counts, epsilon))
 
 
@@ -241,6 +281,9 @@ def epsilon_enclosure(
         if contour.delta(0.0).upper <= target:
             return Enclosure.of(0)
         guess = _root(contour, delta, guess)
+        mended = contour.mended(counts, ContourTarget(guess, log(delta)), limits)
+        if mended is not contour:
+            contour, guess = mended, _root(mended, delta, guess)
         upper = certified_end(contour, target, guess, 1)
         lower = certified_end(contour, lower_target, guess, -1)
         ceiling = epsilon_ceiling(counts, delta) if upper is None else arb(upper)

@@ -6,17 +6,25 @@ from math import comb, expm1, log
 import pytest
 from flint import acb, arb
 
-from dpledger.accounting.numbers.enclosure import precision
+from dpledger.accounting.numbers.enclosure import Enclosure, precision
 from dpledger.accounting.pld import moments_certified
 from dpledger.accounting.pld.contour_certified import (
     CertifiedContour,
     delta_enclosure,
     epsilon_enclosure,
 )
+from dpledger.accounting.pld.distribution import epsilon_by_pld
 from dpledger.accounting.pld.moments_certified import moments_on_line
-from dpledger.accounting.pld.pairs import GaussianShift, Order, RandomisedAnswers, Sampled
+from dpledger.accounting.pld.pairs import (
+    DominatingPair,
+    GaussianShift,
+    Order,
+    RandomisedAnswers,
+    Sampled,
+)
 from dpledger.accounting.pld.placement import ContourTarget, Placement
 from dpledger.accounting.pld.quadrature import Demand
+from dpledger.accounting.pld.truncation import epsilon_by_truncation
 
 BITS = 160
 MOSTLY_TRUE = RandomisedAnswers(Fraction(3, 4), 2)
@@ -63,3 +71,17 @@ def test_sums_that_nobody_waits_for_leave_the_bound_of_one_moment(
         assert 0 == large.lower_float < small.lower_float
         assert small.relative_width < 1e-6
         assert small.upper_float <= large.upper_float < 10 * small.upper_float
+
+
+def test_quadratures_are_finer_where_the_bound_of_one_moment_is_far_above_delta() -> None:
+    # of losses that are met never or once the best moment's bound is e^28 times δ
+    kinds = [(7e-6, 1 / 198, 8449), (0.27, 1 / 16_208, 78), (3e-4, 1 / 33_735, 699)]
+    counts: dict[DominatingPair, int] = {
+        Sampled(GaussianShift(Fraction(mu_squared)), Fraction(rate), Order.MIXTURE_FIRST): n
+        for mu_squared, rate, n in kinds
+    }
+    found = epsilon_by_truncation(counts, 1e-25, Enclosure(arb(0), arb(1)), arb(0))
+    grid = epsilon_by_pld(counts, 1e-25, cells=1 << 12)
+    assert found.relative_width < 1e-5
+    assert 0 < grid.lower_float <= found.lower_float
+    assert found.upper_float <= grid.upper_float

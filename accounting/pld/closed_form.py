@@ -200,8 +200,9 @@ def _closed_form(
         missing = arb(0)
         knots = [_Knot(arb(0), arb(1), 0)]
         for pair, n in lattices:
-            found = _lattice_knots(pair, n, digits + 48 + ceil(log(n * len(counts))))
-            if found is None or len(found[0]) * len(knots) > most_knots:
+            most = most_knots // len(knots)
+            found = _lattice_knots(pair, n, digits + 48 + ceil(log(n * len(counts))), most)
+            if found is None:
                 return None
             knots, missing = _sums(knots, found[0]), missing + found[1]
         for laplace_pair, n in laplace:
@@ -256,10 +257,14 @@ def _trimmed(masses: list[arb], first: int, missing: arb, negligible: arb) -> _M
     return _Masses(arb_poly(masses[low:high]), first + low, missing)
 
 
-def _lattice_knots(pair: _Lattice, times: int, digits: int) -> tuple[list[_Knot], arb] | None:
+def _lattice_knots(
+    pair: _Lattice, times: int, digits: int, most: int
+) -> tuple[list[_Knot], arb] | None:
     """Return the losses of `times` copies but for about e^-digits of each, and what is missing.
 
     By repeated squaring, with tails cut at every product: most of a long power is next to nothing.
+    None where these are more than `most`: a power spreads as it grows, so that none is taken of one
+    that is too long.
     """
     lattice = lattice_of(pair, digits)
     if len(lattice.masses) * times > _LONGEST:
@@ -267,9 +272,13 @@ def _lattice_knots(pair: _Lattice, times: int, digits: int) -> tuple[list[_Knot]
     negligible = arb(-digits).exp()
     power = one = _trimmed(list(lattice.masses), 0, lattice.rest, negligible)
     for bit in format(times, "b")[1:]:
+        if power.polynomial.length() > most:
+            return None
         power = power.times(power, negligible)
         if bit == "1":
             power = power.times(one, negligible)
+    if power.polynomial.length() > most:
+        return None
     first = lattice.first * times + 2 * power.first
     return [
         _Knot(lattice.unit * (first + 2 * k), mass, 0)

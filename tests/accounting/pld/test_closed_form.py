@@ -7,10 +7,11 @@ from typing import Any
 
 import mpmath
 import pytest
+from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpledger.accounting.pld.closed_form import ClosedForm, closed_form
+from dpledger.accounting.pld.closed_form import ClosedForm, _Masses, closed_form
 from dpledger.accounting.pld.distribution import epsilon_by_pld
 from dpledger.accounting.pld.pairs import (
     DiscreteGaussianShift,
@@ -237,6 +238,33 @@ def test_an_empty_answer_and_coins_that_tell_nothing() -> None:
 )
 def test_there_is_none_for(counts: dict[DominatingPair, int]) -> None:
     assert closed_form(counts, 1e-5) is None
+
+
+def test_no_power_is_taken_of_losses_that_are_too_many_already(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counts: dict[DominatingPair, int] = {DiscreteGaussianShift(Fraction(4000)): 7}
+    found = closed_form(counts, 1e-20)
+    assert found is not None
+    most = len(found.knots)
+    assert closed_form(counts, 1e-20, most_knots=most) is not None
+    lengths: list[int] = []
+    times = _Masses.times
+
+    def noted(self: _Masses, other: _Masses, negligible: arb) -> _Masses:
+        product = times(self, other, negligible)
+        lengths.append(product.polynomial.length())
+        return product
+
+    monkeypatch.setattr(_Masses, "times", noted)
+    assert closed_form(counts, 1e-20, most_knots=most - 1) is None
+    # 7 = 1 + 2 (1 + 2 · 1): four products, each longer than the last
+    assert len(lengths) == 4
+    assert lengths == sorted(lengths)
+    assert lengths[-1] == most
+    lengths.clear()
+    assert closed_form(counts, 1e-20, most_knots=100) is None
+    assert not lengths
 
 
 pairs = st.sampled_from(

@@ -104,8 +104,8 @@ class TrainingCost:
 
     @property
     def delta(self) -> float:
-        """The delta that was asked for."""
-        return float(self.guarantee.delta)
+        """The delta that was asked for, rounded up to a double."""
+        return float_up(self.guarantee.delta)
 
     @property
     def steps(self) -> int | None:

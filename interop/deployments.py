@@ -28,6 +28,7 @@ from ..mechanisms.events import (
     SampledWithReplacement,
 )
 from ..mechanisms.events import SampledWithoutReplacement as FixedBatch
+from ..mechanisms.sensitivity import float_up
 
 PRODUCTS = (
     *("Summary statistics", "Machine learning model", "Dataset", "Synthetic data"),
@@ -118,7 +119,7 @@ def registry_entry(said: Deployment, found: Guarantee, events: Sequence[Event]) 
             "privacy_loss": {
                 "privacy_unit": said.privacy_unit,
                 "privacy_unit_details": f"Neighbouring data sets: {relation}{_several(found)}.",
-                "privacy_parameters": {"epsilon": epsilon, "delta": float(found.delta)},
+                "privacy_parameters": {"epsilon": epsilon, "delta": float_up(found.delta)},
             },
             "deployment_model": {"model_name": said.model_name},
             "accounting": {"composition": f"{found.method} ({found.graded})"},

@@ -26,6 +26,7 @@ from ..federation.prepaid import PrepaidRun
 from ..mechanisms import Event, EventList, PrivateDataset, SamplingCurator
 from ..mechanisms.encoding import subject_hash
 from ..mechanisms.protocols import FloatArray
+from ..mechanisms.sensitivity import float_up
 from .attack import require_attackable, run_attack
 from .configuration import Configuration, read_configuration
 from .models import ModelFile, classes_of
@@ -212,7 +213,7 @@ def _model_file(configuration: Configuration, planned: Plan, model: FloatArray) 
         classes=classes_of(schema),
         coefficients=tuple(map(tuple, model.reshape(len(model), -1).tolist())),
         epsilon=epsilon if isfinite(epsilon) else "infinity",
-        delta=float(found.delta),
+        delta=float_up(found.delta),
         adjacency=None if found.adjacency is None else found.adjacency.value,
         unit=configuration.privacy.unit_text,
         subject=subject_hash(planned.events),
@@ -371,4 +372,4 @@ def _promised(found: Guarantee) -> str:
     if found.unprotected:
         return "no privacy"
     epsilon = shown_up(found.epsilon.upper_float, digits=6)
-    return f"ε ≤ {epsilon} at δ = {shown_up(float(found.delta))}, {found.grade.value}"
+    return f"ε ≤ {epsilon} at δ = {shown_up(float_up(found.delta))}, {found.grade.value}"

@@ -366,7 +366,7 @@ def _written(result: StatisticsResult) -> bytes:
     return msgspec.json.encode(
         {
             "epsilon": found.epsilon.upper_float,
-            "delta": float(found.delta),
+            "delta": float_up(found.delta),
             "grade": found.graded,
             "assumptions": found.assumptions,
             "adjacency": None if found.adjacency is None else found.adjacency.value,

@@ -256,9 +256,13 @@ def shown_up(value: float, *, digits: int = 10) -> str:
 def shown_in_full(value: Number) -> str:
     """Return a number's shortest decimal that reads as its double: a delta beside an epsilon, say.
 
-    An epsilon that holds at one delta may not at a smaller one, nor a lower bound at a larger.
+    An epsilon that holds at one delta may not at a smaller one, nor a lower bound at a larger: a
+    fraction that is no double is shown by a decimal that is not below it.
     """
-    return repr(float(value)).removesuffix(".0")
+    near = float(value)
+    if isinstance(value, Fraction) and Fraction(repr(near)) < value:
+        near = nextafter(near, inf)
+    return repr(near).removesuffix(".0")
 
 
 def shown_down(value: float, *, digits: int = 10) -> str:

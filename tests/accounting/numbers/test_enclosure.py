@@ -185,3 +185,17 @@ def test_a_delta_is_read_back_as_it_was_shown(delta: float) -> None:
 
 def test_a_short_delta_is_shown_short() -> None:
     assert [shown_in_full(each) for each in (0, 1e-5, Fraction(1, 2))] == ["0", "1e-05", "0.5"]
+
+
+@given(st.fractions(min_value=0, max_value=1, max_denominator=10**30))
+@example(Fraction(1, 3))
+@example(Fraction(1, 10**6))
+def test_a_delta_that_is_no_double_is_shown_by_a_decimal_not_below_it(delta: Fraction) -> None:
+    shown = shown_in_full(delta)
+    assert delta <= Fraction(shown) <= delta * (1 + Fraction(1, 2**51))
+    assert len(shown) <= len(repr(float(shown)))
+
+
+def test_a_delta_that_is_a_short_decimal_is_shown_as_that() -> None:
+    # their doubles are above the one and below the other
+    assert [shown_in_full(Fraction(1, 10**n)) for n in (5, 6)] == ["1e-05", "1e-06"]

@@ -42,6 +42,8 @@ from .renyi.curves import Selection
 
 _TOLERANCE = 1e-7
 _FAST_TOLERANCE = 1e-9
+_WIDEST = 5e-4
+"""The relative width of an enclosure of epsilon that counts as how well it is known, at most."""
 _LEAST, _GREATEST = 2.0**-47, 2.0**32
 """Noise multipliers that are tried: smaller ones count as none (see `composition`); of larger ones,
 the lattice of exact noise has a share."""
@@ -99,7 +101,8 @@ def calibrate_noise_multiplier(
     """Return the smallest noise multiplier whose planned events meet the target.
 
     It lies at most 1e-6 (relative) above the smallest; usually it is the smallest to a few units in
-    the last place.
+    the last place. Where the enclosure of its epsilon is wider than 1e-6, that may end below the
+    target by twice its width, up to 1e-3.
 
     Args:
         plan: from noise multiplier (noise_std / sensitivity) to events; more must not cost more.
@@ -155,7 +158,7 @@ def calibrate_sampling_rate(
 ) -> RateCalibration:
     """Return the largest sampling rate whose planned events meet the target.
 
-    It lies at most 1e-6 (relative) below the largest.
+    It lies at most 1e-6 (relative) below the largest, or as `calibrate_noise_multiplier` says.
 
     Args:
         plan: from sampling rate, in [2^-64, 1], to events; less must not cost more.
@@ -216,6 +219,15 @@ class _Found(NamedTuple):
     excess: float
     meets: bool
 
+    @property
+    def near(self) -> bool:
+        """Whether the target is met, and hardly farther away than epsilon is known.
+
+        Upper ends of wide enclosures jump as the number grows, by about as much.
+        """
+        width = self.guarantee.epsilon.relative_width
+        return self.meets and width > 10 * _TOLERANCE and self.excess > -2 * min(width, _WIDEST)
+
 
 def _smallest(aim: _Aim, *, least: float) -> _Found | None:
     """Return the smallest number in [least, 2^64] whose events meet the target, if there is one."""
@@ -229,6 +241,8 @@ def _smallest(aim: _Aim, *, least: float) -> _Found | None:
 
     start, step = _start(aim, least)
     first = attempt(start)
+    if first.near:
+        return first
     # epsilon falls about as fast as the number grows
     step = max(step, min(2 * abs(first.excess), 1.0))
     below, above = (None, first) if first.meets else (first, None)
@@ -238,7 +252,7 @@ def _smallest(aim: _Aim, *, least: float) -> _Found | None:
         if found.meets is not first.meets:
             break
     tried = 0
-    while below and above and above.at > below.at * (1 + _TOLERANCE):
+    while below and above and above.at > below.at * (1 + _TOLERANCE) and not above.near:
         tried += 1
         # where the bounds jump, a straight line between them is no guide: every third is halfway
         found = attempt(_middle(below, above) if tried % 3 == 0 else _crossing(below, above))

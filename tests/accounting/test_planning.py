@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from fractions import Fraction
 from math import nextafter
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpledger.accounting.guarantees import guarantee
+from dpledger.accounting import planning
+from dpledger.accounting.guarantees import Guarantee, guarantee
 from dpledger.accounting.planning import (
     UnattainableTarget,
     calibrate_noise_multiplier,
@@ -16,6 +18,7 @@ from dpledger.accounting.planning import (
     fast_noise_multiplier,
     rounds_within,
 )
+from dpledger.accounting.training_runs import TrainingRun
 from dpledger.mechanisms import (
     Adjacency,
     Audience,
@@ -213,3 +216,27 @@ def test_fast_noise_of_a_plan_that_leaks_is_an_error() -> None:
 
     with pytest.raises(UnattainableTarget):
         fast_noise_multiplier(plan, target_epsilon=1, delta=1e-5)
+
+
+def test_where_epsilon_is_known_to_four_digits_no_more_are_looked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = TrainingRun.of(
+        sampling="poisson", adjacency="replace-one", records=1000, batch=20, steps=20
+    )
+    asked: list[Guarantee] = []
+
+    def noted(*args: Any, **options: Any) -> Guarantee:
+        asked.append(guarantee(*args, **options))
+        return asked[-1]
+
+    monkeypatch.setattr(planning, "guarantee", noted)
+    found = calibrate_noise_multiplier(run.events, target_epsilon=2, delta=1e-5)
+    # upper ends jump by a part in thousands from one lattice to the next
+    assert len(asked) <= 2
+    width = found.guarantee.epsilon.relative_width
+    assert 1e-6 < width < 1e-3
+    assert 2 * (1 - 2 * width) < found.guarantee.epsilon.upper_float <= 2
+    # and no multiplier that is a little less meets the target, whatever the bound
+    less = guarantee(run.events(found.noise_multiplier * 0.998), delta=1e-5)
+    assert less.epsilon.lower_float > 2

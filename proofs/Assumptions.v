@@ -320,6 +320,7 @@ Definition checker_theorems := (
   @Example.discrete_satisfied,
   @Example.discrete_gaussian_satisfied,
   @Example.response_satisfied,
+  @Example.pure_satisfied,
   @FilterExample.filter_satisfied,
   @Example.response_attained).
 Print checker_theorems.
@@ -350,6 +351,7 @@ Definition end_to_end_theorems := (
   @EndToEnd.discrete_gaussian_run_dp,
   @EndToEnd.discrete_gaussian_loss_dp,
   @EndToEnd.lucky_run_dp,
+  @EndToEnd.pure_run_dp,
   @EndToEnd.response_run_pure).
 Print end_to_end_theorems.
 Print Assumptions end_to_end_theorems.

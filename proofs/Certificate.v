@@ -3,7 +3,8 @@
 
     Mechanisms, events and nodes are those of the project's certificates (version 1), as far as
     Gaussian noise (discrete, too) and the rules of zCDP and GDP go, and Laplace noise (discrete,
-    too), randomised response and the rules of pure DP. Everything is numbered from 1. *)
+    too), randomised response, whatever else moves its probabilities by known factors, and the rules of
+    pure DP. Everything is numbered from 1. *)
 
 From Coq Require Import Reals List QArith Qreals FMapPositive Permutation.
 From Coquelicot Require Import Coquelicot.
@@ -84,7 +85,8 @@ Inductive scheme :=
 
 (** A sampled step is a Gaussian step on a sample; who is drawn stays hidden. The sensitivity of a Laplace step is in l1. A
     response is the true one of so many answers with probability [truth], else any other; it is
-    about replace-one. *)
+    about replace-one. A pure step is anything of which [scale] times the logarithm of a probability
+    is of that sensitivity. *)
 Inductive mechanism :=
   | GaussianStep (moved : relation) (squared : Q) (by_rules : derivation) (noise_std : Q)
   | SampledStep (drawn : scheme) (moved : relation) (squared : Q) (by_rules : derivation)
@@ -93,6 +95,7 @@ Inductive mechanism :=
   | DiscreteLaplaceStep (moved : relation) (squared : Q) (by_rules : derivation) (scale : Q)
   | DiscreteGaussianStep (moved : relation) (squared : Q) (by_rules : derivation) (noise_std : Q)
   | ResponseStep (truth : Q) (answers : positive)
+  | PureStep (moved : relation) (squared : Q) (by_rules : derivation) (scale : Q)
   | Repeated (inner times : positive)
   (** Made of parts by party: of each party its number, and the mechanisms that it runs. *)
   | Parties (parts : list (positive * list positive)).
@@ -122,6 +125,7 @@ Inductive rule :=
   | LaplacePure (mechanism : positive) (epsilon : Q)
   | DiscreteLaplacePure (mechanism : positive) (epsilon : Q)
   | RandomisedResponsePure (mechanism : positive) (epsilon : Q)
+  | PureStepRule (mechanism : positive) (epsilon : Q)
   | Composition (times : list positive)
   | RepeatedRule (mechanism : positive)
   | PartiesRule (mechanism : positive)
@@ -412,14 +416,15 @@ End Derivations.
 Inductive message := Numbers (rounded : list (Rbar * Rbar)) | Answer (number : nat).
 Definition history := list message.
 
-(** What the message of a round is: a value with noise on every coordinate, or one of so many
-    answers, the true one with probability [truth]. *)
+(** What the message of a round is: a value with noise on every coordinate, one of so many answers,
+    the true one with probability [truth], or one of so many, each as likely as the value says. *)
 Inductive randomness :=
   | Normal (std : R)
   | Laplace (scale : R)
   | DiscreteLaplace (scale : R)
   | DiscreteGaussian (std : R)
-  | Response (truth : R) (answers : nat).
+  | Response (truth : R) (answers : nat)
+  | Weighted (answers : nat).
 
 (** How a round samples: each record with a probability, or a batch of so many records out of so many
     places, one after the other, each of those left as likely, or each place as likely every time; a
@@ -470,7 +475,7 @@ Context {X : Type} (r : execution X).
 
 Definition next_messages (h : history) : list message :=
   match noise r h with
-  | Response _ answers => map Answer (seq 0 answers)
+  | Response _ answers | Weighted answers => map Answer (seq 0 answers)
   | _ => map Numbers (vector_outcomes (dimension r h) (cuts r h))
   end.
 
@@ -487,6 +492,7 @@ Definition next_law (data : nat -> list X) (h : history) : message -> R :=
   | DiscreteGaussian std =>
       of_numbers (discrete_gaussian_vector (fun x i => Int_part (value r h x i)) std data)
   | Response truth answers => of_answers (response Nat.eqb truth answers (answer r h data))
+  | Weighted _ => of_answers (value r h data)
   end.
 
 (** All that is ever seen of a run, and its law. *)
@@ -610,6 +616,18 @@ Definition response_round (m : option mechanism) : Prop :=
   m = Some (ResponseStep truth answers) /\ noise r h = Response (Q2R truth) (Pos.to_nat answers) /\
   (forall data, (answer r h data < Pos.to_nat answers)%nat) /\ leaves_unread (answer r h).
 
+(** The value is a law of answers. What is impossible of some data is so of their neighbours. *)
+Definition weighted_round (m : option mechanism) : Prop :=
+  exists moved squared d scale answers,
+  m = Some (PureStep moved squared d scale) /\ noise r h = Weighted answers /\
+  (forall data, distribution (seq 0 answers) (value r h data)) /\
+  (forall j x y a, reads r h j = true -> differ_at (neighbours null moved) j x y ->
+     value r h x a = 0 -> value r h y a = 0) /\
+  (forall j data a, reads r h j = true ->
+     derives null moved d (euclidean 1)
+       (fun part _ => Q2R scale * ln (value r h (with_part data j part) a))) /\
+  leaves_unread (value r h).
+
 End Rounds.
 
 (** A run satisfies a certificate's event list if every round is a step of the list, and if the
@@ -619,7 +637,8 @@ Record satisfies {X} (null : X) (c : certificate) (r : execution X) : Prop := Sa
   grids_ascend : forall h before, ascending m_infty (cuts r h before);
   rounds_are_steps : forall h,
     let m := mechanism_at c (next_mechanism r h) in
-    gaussian_round null r h m \/ laplace_round null r h m \/ response_round r h m;
+    gaussian_round null r h m \/ laplace_round null r h m \/ response_round r h m \/
+    weighted_round null r h m;
   steps_are_allowed : forall j h, In h (all_transcripts r) ->
     exists rest, Permutation (met r j h ++ rest) (allowed c j) }.
 

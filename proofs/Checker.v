@@ -283,7 +283,8 @@ Definition mechanism_ok (r : relation) (table : PositiveMap.t mechanism) (m : me
       scheme_ok drawn moved d && relation_eqb moved r
       && negb (relation_eqb r AddRemoveOne && renormalised d) && positive_number std &&
       match derived r d with Some s => Qeq_bool s squared | None => false end
-  | LaplaceStep moved squared d scale | DiscreteLaplaceStep moved squared d scale =>
+  | LaplaceStep moved squared d scale | DiscreteLaplaceStep moved squared d scale
+  | PureStep moved squared d scale =>
       relation_eqb moved r && positive_number scale && sums d &&
       match derived r d with Some s => Qeq_bool s squared | None => false end
   | ResponseStep truth answers =>
@@ -451,8 +452,8 @@ Definition discrete_laplace_ratio (m : mechanism) : option Q :=
   end.
 
 (** Steps whose costs in a notion bound what they do: Gaussian ones on all records in GDP and zCDP,
-    discrete Gaussian ones in zCDP, Laplace noise in zCDP and pure DP, responses in pure DP; in Renyi
-    DP what pays in zCDP. Approximate DP is of a part's own steps. *)
+    discrete Gaussian ones in zCDP, Laplace noise in zCDP and pure DP, responses and pure steps in pure
+    DP; in Renyi DP what pays in zCDP. Approximate DP is of a part's own steps. *)
 Definition pays_in (kind : notion) (m : mechanism) : bool :=
   match kind, m with
   | _, Parties _ => true
@@ -461,7 +462,7 @@ Definition pays_in (kind : notion) (m : mechanism) : bool :=
   | (Zcdp _ | Rdp _ _), (LaplaceStep _ _ _ _ | DiscreteLaplaceStep _ _ _ _) => true
   | (Zcdp _ | Rdp _ _), DiscreteGaussianStep _ _ _ _ => true
   | PureDp _, (LaplaceStep _ _ _ _ | DiscreteLaplaceStep _ _ _ _) => true
-  | PureDp _, (ResponseStep _ _ | Repeated _ _) => true
+  | PureDp _, (ResponseStep _ _ | PureStep _ _ _ _ | Repeated _ _) => true
   | ApproxDp _ _, _ => true
   | _, _ => false
   end.
@@ -529,6 +530,13 @@ Definition odds_above (p : Z) (truth : Q) (answers : positive) : Z :=
   let most := maximum (odds truth answers) (/ odds truth answers) in
   round_up (Qnum most * 2 ^ p) (Zpos (Qden most)).
 
+(** exp of the root of a ratio, likewise. *)
+Definition root_odds (p : Z) (ratio : Q) : option Z :=
+  let far := LaplaceLoss.root_above p ratio in
+  if Qle_bool 0 far && Qle_bool ratio (far * far) then
+    match exp_of_rational p far with Some (_, u) => Some u | None => None end
+  else None.
+
 (** How many answers differ at all: the true ones, of either data set. *)
 Definition share_of (truth : Q) (answers : positive) : Q :=
   truth + (1 - truth) / (integer answers - 1).
@@ -582,6 +590,11 @@ Definition losses_of (m : mechanism) (w bits : Z) (step : Q) (dense tail : Z) :
   | ResponseStep truth answers =>
       twice (odds_loss w bits (odds_above (w + bits + SampledLoss.guard) truth answers)
                (share_of truth answers) step)
+  | PureStep _ squared _ scale =>
+      match root_odds (w + bits + SampledLoss.guard) (squared / (scale * scale)) with
+      | Some e => twice (odds_loss w bits e 1 step)
+      | None => None
+      end
   | _ => None
   end.
 
@@ -803,6 +816,12 @@ Definition response_suffices (eps : Q) (m : mechanism) : bool :=
   | _ => false
   end.
 
+Definition pure_step_suffices (eps : Q) (m : mechanism) : bool :=
+  match m with
+  | PureStep _ squared _ scale => Qle_bool 0 eps && Qle_bool (squared / (scale * scale)) (eps * eps)
+  | _ => false
+  end.
+
 (** Costs of parts add up; all of them in the first one's notion, towards as many records. *)
 Fixpoint composed (counts : list positive) (premises : list judgement) (first : claim) :
   option (exposure * Q) :=
@@ -970,6 +989,7 @@ Definition of_parts (rule : rule) (premises : list judgement) : option judgement
   | LaplacePure m eps, [] => pure_leaf m (laplace_suffices eps) eps
   | DiscreteLaplacePure m eps, [] => pure_leaf m (discrete_laplace_suffices eps) eps
   | RandomisedResponsePure m eps, [] => pure_leaf m (response_suffices eps) eps
+  | PureStepRule m eps, [] => pure_leaf m (pure_step_suffices eps) eps
   | Composition counts, _ => composition counts premises
   | RepeatedRule m, _ => repeated m premises
   | PartiesRule m, _ => by_party m premises
@@ -1028,7 +1048,8 @@ End Nodes.
 Fixpoint first_relation (l : list mechanism) : relation :=
   match l with
   | (GaussianStep moved _ _ _ | SampledStep _ moved _ _ _ | LaplaceStep moved _ _ _
-     | DiscreteLaplaceStep moved _ _ _ | DiscreteGaussianStep moved _ _ _) :: _ => moved
+     | DiscreteLaplaceStep moved _ _ _ | DiscreteGaussianStep moved _ _ _
+     | PureStep moved _ _ _) :: _ => moved
   | (Repeated _ _ | Parties _) :: rest => first_relation rest
   | _ => ReplaceOne
   end.

@@ -177,6 +177,12 @@ Proof.
   intros Hg; checked (check_dp (discrete_gaussian_example by_its_loss) AddRemoveOne) discrete_gaussian_satisfied.
 Qed.
 
+(** What is only known in pure DP, by its loss. *)
+Theorem pure_run_dp :
+  dp (one_part replace_one) (all_transcripts pure_run) (run_law pure_run)
+    (Q2R (2 # 5)) (Q2R (63 # 1000)).
+Proof. checked (check_dp pure_example ReplaceOne) pure_satisfied. Qed.
+
 Theorem response_run_pure :
   pure (one_part replace_one) (all_transcripts response_run) (run_law response_run)
     (Q2R (10987 # 10000)).

@@ -53,7 +53,8 @@ Lemma one_message_satisfies law sampled how held m todo grid :
   ascending m_infty grid ->
   match m with Repeated _ _ | Parties _ => False | _ => True end ->
   (let r := one_message law sampled how held grid in
-   gaussian_round 0 r [] (Some m) \/ laplace_round 0 r [] (Some m) \/ response_round r [] (Some m)) ->
+   gaussian_round 0 r [] (Some m) \/ laplace_round 0 r [] (Some m) \/ response_round r [] (Some m) \/
+   weighted_round 0 r [] (Some m)) ->
   satisfies 0 (Certificate [m] [Event 1 [1%positive] 1] todo)
     (one_message law sampled how held grid).
 Proof.
@@ -541,12 +542,50 @@ Definition response_run : execution R :=
 
 Theorem response_satisfied : satisfies 0 response_example response_run.
 Proof.
-  apply one_message_satisfies; [exact Logic.I|exact Logic.I|right; right].
+  apply one_message_satisfies; [exact Logic.I|exact Logic.I|right; right; left].
   exists (3 # 4)%Q, 2%positive; split; [reflexivity|split; [|split]].
   - cbn; f_equal; unfold Q2R; simpl; lra.
   - intros data; cbn; destruct (Rle_dec _ 0); lia.
   - apply (reads_party_1 (Response (3 / 4) 2) [] whole (mean_over cut_to_1 2) [] nat
              (fun l => if Rle_dec (nth 0 l 0) 0 then 0%nat else 1%nat)).
+Qed.
+
+(** Answers whose probabilities are known only to move by a factor of exp(1/2) at most: here whether
+    the first record is positive, told truly three times in five. *)
+Definition pure_example : certificate := Certificate
+  [PureStep ReplaceOne (1 # 4) (Leaf (Declared (1 # 2)) (1 # 4)) 1]
+  [Event 1 [1%positive] 1]
+  [Node (PureStepRule 1 (1 # 2)) [] (Claim ReplaceOne 1 (PureDp (1 # 2)));
+   Node EventsRule [1%positive] (Claim ReplaceOne 1 (PureDp (1 # 2)));
+   Node (PrivacyLoss [(1, 1, O)%positive] (1 # 64) [] 32 12 1000 (63 # 1000) (2 # 5)) []
+     (Claim ReplaceOne 1 (ApproxDp (63 # 1000) (2 # 5)));
+   Node EventsRule [3%positive] (Claim ReplaceOne 1 (ApproxDp (63 # 1000) (2 # 5)))].
+
+Definition told (l : list R) : euclidean 1 := fun a =>
+  if Rle_dec (nth 0 l 0) 0 then match a with O => 3 / 5 | _ => 2 / 5 end
+  else match a with O => 2 / 5 | _ => 3 / 5 end.
+
+Definition pure_run : execution R := one_message (Weighted 2) [] whole told [].
+
+Theorem pure_satisfied : satisfies 0 pure_example pure_run.
+Proof.
+  assert (Two : forall l a, told l a = 2 / 5 \/ told l a = 3 / 5).
+  { intros l a; unfold told; destruct (Rle_dec _ _), a; auto. }
+  apply one_message_satisfies; [exact Logic.I|exact Logic.I|right; right; right].
+  exists ReplaceOne, (1 # 4)%Q, (Leaf (Declared (1 # 2)) (1 # 4)), 1%Q, 2%nat.
+  split; [reflexivity|split; [reflexivity|split; [|split; [|split]]]].
+  - intros data; split; [intros a _; cbn; destruct (Two (data 1%nat) a) as [-> | ->]; lra|].
+    cbn [value one_message seq total]; unfold told; destruct (Rle_dec _ _); lra.
+  - intros j x y a _ _ Z; exfalso; cbn in Z; destruct (Two (x 1%nat) a); lra.
+  - intros j data a R; apply Nat.eqb_eq in R; subst j; apply derives_declared; intros u v _.
+    cbn [value one_message]; rewrite !with_part_own, !Q2R_number.
+    assert (Half : Q2R (1 # 2) = 1 / 2) by (unfold Q2R; simpl; lra); rewrite Half.
+    assert (L : ln (2 / 5) <= ln (3 / 5) <= ln (2 / 5) + 1 / 2).
+    { split; [apply ln_le; lra|]; rewrite <- (ln_exp (1 / 2)), <- ln_mult by (try apply exp_pos; lra).
+      apply ln_le; [lra|]; pose proof (exp_ineq1_le (1 / 2)); lra. }
+    apply norm_le; [lra|]; unfold sub; simpl.
+    destruct (Two u a) as [-> | ->], (Two v a) as [-> | ->]; nra.
+  - apply (reads_party_1 (Weighted 2) [] whole told [] _ told).
 Qed.
 
 (** No smaller eps is true of it than ln 3: an answer is three times as likely on a neighbour. *)

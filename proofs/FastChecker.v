@@ -420,6 +420,10 @@ Proof. quicken laplace_delta_at_most. Qed.
 
 (** ** The checker *)
 
+Derive fast_root_odds SuchThat (fast_root_odds = root_odds) As fast_root_odds_exact.
+Proof. quicken root_odds. Qed.
+#[local] Hint Rewrite <- fast_root_odds_exact : fast.
+
 Derive fast_contrast_losses SuchThat (fast_contrast_losses = contrast_losses)
   As fast_contrast_losses_exact.
 Proof. quicken contrast_losses. Qed.

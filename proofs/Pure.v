@@ -82,14 +82,19 @@ Proof.
   cbn [spent length]; rewrite IH, seq_S, total_app; simpl; ring.
 Qed.
 
-(** Log-densities that move by at most eps. *)
+(** Log-densities that move by at most eps; what is impossible stays so. *)
 Theorem pure_of_losses {A D} (adj : D -> D -> Prop) (l : list A) (M : D -> A -> R) eps :
-  (forall x a, In a l -> 0 < M x a) ->
+  (forall x a, In a l -> 0 <= M x a) ->
+  (forall x y a, adj x y -> In a l -> M y a = 0 -> M x a = 0) ->
   (forall x y a, adj x y -> In a l -> Rabs (ln (M x a) - ln (M y a)) <= eps) ->
   pure adj l M eps.
 Proof.
-  intros P H x y N a I; specialize (H x y a N I); pose proof (Rle_abs (ln (M x a) - ln (M y a))).
-  rewrite <- (exp_ln (M x a)), <- (exp_ln (M y a)), <- exp_plus by (apply P, I).
+  intros P Z H x y N a I; specialize (H x y a N I); pose proof (Rle_abs (ln (M x a) - ln (M y a))).
+  destruct (Rle_lt_or_eq_dec _ _ (P y a I)) as [Py|Zy];
+    [|rewrite <- Zy, (Z x y a N I (eq_sym Zy)); lra].
+  destruct (Rle_lt_or_eq_dec _ _ (P x a I)) as [Px|Zx];
+    [|rewrite <- Zx; apply Rmult_le_pos; [left; apply exp_pos|lra]].
+  rewrite <- (exp_ln (M x a)), <- (exp_ln (M y a)), <- exp_plus by assumption.
   apply exp_le; lra.
 Qed.
 

@@ -92,13 +92,14 @@ Notation r0 := (relation_of c).
 
 Hypothesis mechanisms_ok : forallb (mechanism_ok r0 table) (mechanisms c) = true.
 
-(** mu^2 of a Gaussian step, epsilon of a Laplace step and of a response; (sensitivity / noise)^2 of
-    a discrete Gaussian step. *)
+(** mu^2 of a Gaussian step, epsilon of a Laplace step, of a response and of a pure step;
+    (sensitivity / noise)^2 of a discrete Gaussian step. *)
 Definition cost (i : positive) : R :=
   match mechanism_at c i with
   | Some (GaussianStep _ squared _ std | DiscreteGaussianStep _ squared _ std) =>
       Q2R squared / (Q2R std * Q2R std)
-  | Some (LaplaceStep _ squared _ scale) => sqrt (Q2R squared) / Q2R scale
+  | Some (LaplaceStep _ squared _ scale | PureStep _ squared _ scale) =>
+      sqrt (Q2R squared) / Q2R scale
   | Some (DiscreteLaplaceStep _ squared _ scale) => Q2R (whole_root squared) / Q2R scale
   | Some (ResponseStep truth answers) => Rabs (ln (Q2R (odds truth answers)))
   | _ => 0
@@ -160,12 +161,13 @@ Qed.
 
 Lemma laplace_found i moved squared d scale :
   mechanism_at c i = Some (LaplaceStep moved squared d scale) \/
-  mechanism_at c i = Some (DiscreteLaplaceStep moved squared d scale) ->
+  mechanism_at c i = Some (DiscreteLaplaceStep moved squared d scale) \/
+  mechanism_at c i = Some (PureStep moved squared d scale) ->
   moved = r0 /\ 0 < Q2R scale /\ sums d = true /\
   exists s, derived r0 d = Some s /\ Q2R s = Q2R squared.
 Proof.
   intros H; assert (Ok : mechanism_ok r0 table (LaplaceStep moved squared d scale) = true)
-    by (destruct H as [H|H]; apply mechanism_found in H; exact H).
+    by (destruct H as [H|[H|H]]; apply mechanism_found in H; exact H).
   clear H; rename Ok into H; cbn [mechanism_ok] in H; rewrite !andb_true_iff in H.
   destruct H as [[[Hr Hs] Hl] Hd]; apply relation_eqb_eq in Hr; apply positive_number_R in Hs.
   destruct (derived r0 d) as [s|]; [|discriminate]; apply Q2R_equal in Hd; eauto 6.
@@ -329,7 +331,7 @@ Qed.
 Lemma part_steps j i : undivided table i = true -> steps_of c j i = repeats c i.
 Proof.
   unfold undivided; fold (mechanism_at c i); destruct (mechanism_at c i) as [m|] eqn:F; [|discriminate].
-  destruct m as [| | | | | |inner n|]; try discriminate; intros H;
+  destruct m as [| | | | | | |inner n|]; try discriminate; intros H;
     try (rewrite (alone i _ F) by discriminate; unfold repeats; rewrite F; reflexivity).
   fold (mechanism_at c inner) in H; destruct (mechanism_at c inner) as [m|] eqn:G; [|discriminate].
   assert (One : steps_of c j inner = [inner]).
@@ -359,9 +361,9 @@ Proof.
     unfold unrolled; rewrite flat_map_concat_map, (flat_map_concat_map _ (map _ _)), map_map.
     cbn [fst snd]; erewrite map_ext_in; [reflexivity|]; intros i I.
     cbv beta; rewrite (part_steps j i (parts_undivided _ _ _ _ F I)); reflexivity. }
-  unfold divided; fold (mechanism_at c m); destruct (mechanism_at c m) as [[| | | | | |inner k|parts']|] eqn:F;
+  unfold divided; fold (mechanism_at c m); destruct (mechanism_at c m) as [[| | | | | | |inner k|parts']|] eqn:F;
     try discriminate; intros E Ep.
-  - fold (mechanism_at c inner) in E; destruct (mechanism_at c inner) as [[| | | | | | |parts']|] eqn:G;
+  - fold (mechanism_at c inner) in E; destruct (mechanism_at c inner) as [[| | | | | | | |parts']|] eqn:G;
       try discriminate; injection E as -> ->.
     rewrite (steps_repeated _ _ _ _ F); apply Of; assumption.
   - injection E as -> <-; rewrite <- (Of m 1%positive F Ep); simpl; rewrite app_nil_r; reflexivity.
@@ -371,9 +373,9 @@ Lemma divided_nobody j m parts n :
   divided table m = Some (parts, n) ->
   (forall p, Pos.to_nat p = j -> ~ In p (map fst parts)) -> steps_of c j m = [].
 Proof.
-  unfold divided; fold (mechanism_at c m); destruct (mechanism_at c m) as [[| | | | | |inner k|parts']|] eqn:F;
+  unfold divided; fold (mechanism_at c m); destruct (mechanism_at c m) as [[| | | | | | |inner k|parts']|] eqn:F;
     try discriminate; intros E N.
-  - fold (mechanism_at c inner) in E; destruct (mechanism_at c inner) as [[| | | | | | |parts']|] eqn:G;
+  - fold (mechanism_at c inner) in E; destruct (mechanism_at c inner) as [[| | | | | | | |parts']|] eqn:G;
       try discriminate; injection E as -> ->.
     rewrite (steps_repeated _ _ _ _ F), (steps_of_parts _ _ _ G), (held_by_nobody _ _ _ G N).
     induction (Pos.to_nat n); simpl; auto.
@@ -761,7 +763,8 @@ Lemma laplace_is_pure h :
 Proof.
   intros (moved & squared & d & b & F & Read & Unread).
   assert (Listed : mechanism_at c (mechanism_of h) = Some (LaplaceStep moved squared d b) \/
-                   mechanism_at c (mechanism_of h) = Some (DiscreteLaplaceStep moved squared d b))
+                   mechanism_at c (mechanism_of h) = Some (DiscreteLaplaceStep moved squared d b) \/
+                   mechanism_at c (mechanism_of h) = Some (PureStep moved squared d b))
     by (destruct F as [[F _]|[F _]]; auto).
   destruct (laplace_found _ _ _ _ _ Listed) as (-> & B & _ & s & D & E); clear Listed.
   assert (Moves : forall j x y, reads r h j = true -> differ_at adj j x y ->
@@ -812,31 +815,61 @@ Proof.
       eapply Rle_trans; [|apply exp_le, Down]; rewrite exp_Ropp, exp_ln by exact Pos; lra.
 Qed.
 
+Lemma weighted_is_pure h :
+  weighted_round null r h (mechanism_at c (mechanism_of h)) -> pure_round h.
+Proof.
+  intros (moved & squared & d & b & answers & F & N & Law & Zero & Read & Unread).
+  destruct (laplace_found _ _ _ _ _ (or_intror (or_intror F))) as (-> & B & _ & s & D & E).
+  unfold pure_round, next_messages, next_law; rewrite N; split; [|split; [|split]].
+  - eexists; split; [exact F|split; reflexivity].
+  - intros x; apply answers_distribution, Law.
+  - intros j x y R Dxy; rewrite (unread_same_but h _ j x y Unread R Dxy); reflexivity.
+  - intros j R x y Dxy m I; apply in_map_iff in I as (a & <- & I); cbn [of_answers].
+    unfold cost; rewrite F.
+    apply (pure_of_losses (differ_at adj j) (seq 0 answers) (value r h)); [| | |exact Dxy|exact I].
+    + intros u b' Ib; apply (Law u), Ib.
+    + intros u v b' [A S] _; apply (Zero j v u b' R); split; [destruct r0, A; constructor|].
+      intros i N'; symmetry; apply S, N'.
+    + intros u v b' Duv _.
+      pose proof (part_sensitivity (euclidean 1) h j squared d s
+                    (fun data _ => Q2R b * ln (value r h data b')) D E
+                    (fun data => Read j data b' R) R u v Duv) as Near.
+      eapply Rle_trans in Near; [|apply (entry_within_norm (fun _ => _))].
+      unfold sub in Near; simpl in Near.
+      apply Rmult_le_reg_l with (1 := B); rewrite <- (Rabs_right (Q2R b)) at 1 by lra.
+      rewrite <- Rabs_mult.
+      replace (Q2R b * (sqrt (Q2R squared) / Q2R b)) with (sqrt (Q2R squared)) by (field; lra).
+      eapply Rle_trans; [|exact Near]; right; f_equal; ring.
+Qed.
+
 Lemma round h : (exists s std, normal_round h s std) \/ discrete_round h \/ pure_round h.
 Proof.
-  destruct (rounds_are_steps null c r run_satisfies h) as [G|[L|S]].
+  destruct (rounds_are_steps null c r run_satisfies h) as [G|[L|[S|W]]].
   - destruct (gaussian_is_normal h G); auto.
   - right; right; apply laplace_is_pure, L.
   - right; right; apply response_is_pure, S.
+  - right; right; apply weighted_is_pure, W.
 Qed.
 
 Lemma cost_nonneg i : 0 <= cost i.
 Proof.
   unfold cost; destruct (mechanism_at c i) as
-    [[moved squared d std| |moved squared d b|moved squared d b|moved squared d std| | |]|]
+    [[moved squared d std| |moved squared d b|moved squared d b|moved squared d std| |moved squared d b| |]|]
     eqn:F; try lra.
   - destruct (gaussian_found _ _ _ _ _ (or_introl F)) as (_ & Hs & s & D & E).
     rewrite <- E; apply Rmult_le_pos; [exact (derived_nonneg r0 d s D)|].
     left; apply Rinv_0_lt_compat; nra.
   - destruct (laplace_found _ _ _ _ _ (or_introl F)) as (_ & B & _).
     apply Rmult_le_pos; [apply sqrt_pos|apply Rlt_le, Rinv_0_lt_compat, B].
-  - destruct (laplace_found _ _ _ _ _ (or_intror F)) as (_ & B & _).
+  - destruct (laplace_found _ _ _ _ _ (or_intror (or_introl F))) as (_ & B & _).
     apply Rmult_le_pos; [|apply Rlt_le, Rinv_0_lt_compat, B].
     unfold whole_root; rewrite Q2R_integer; apply IZR_le, Z.sqrt_nonneg.
   - destruct (gaussian_found _ _ _ _ _ (or_intror F)) as (_ & Hs & s & D & E).
     rewrite <- E; apply Rmult_le_pos; [exact (derived_nonneg r0 d s D)|].
     left; apply Rinv_0_lt_compat; nra.
   - apply Rabs_pos.
+  - destruct (laplace_found _ _ _ _ _ (or_intror (or_intror F))) as (_ & B & _).
+    apply Rmult_le_pos; [apply sqrt_pos|apply Rlt_le, Rinv_0_lt_compat, B].
 Qed.
 
 Lemma noisy_laws h s std data :
@@ -1095,6 +1128,7 @@ Definition apart (with_first : bool) (i : positive) {A} (l : list A) (p q : A ->
       moved_by (Q2R std) (Z.to_nat (Qfloor squared)) l p q
   | Some (ResponseStep truth answers) =>
       below_profile l p q (shared_profile (exp (cost i)) (Q2R (share_of truth answers)))
+  | Some (PureStep _ _ _ _) => below_profile l p q (shared_profile (exp (cost i)) 1)
   | _ => True
   end.
 
@@ -1170,7 +1204,7 @@ Qed.
 
 Lemma lossy_costs_nothing i : ~ plain i -> mu_squared i = 0.
 Proof.
-  intros N; unfold mu_squared; destruct (mechanism_at c i) as [[moved squared d std| | | | | | |]|] eqn:F;
+  intros N; unfold mu_squared; destruct (mechanism_at c i) as [[moved squared d std| | | | | | | |]|] eqn:F;
     try reflexivity; exfalso; apply N; exists moved, squared, d, std; exact F.
 Qed.
 
@@ -1212,6 +1246,18 @@ Proof.
   - left; rewrite exp_ln, E by exact Pos; field; lra.
 Qed.
 
+(** What moves no probability by more than that is such an answer that everybody gives. *)
+Lemma pure_below h j x y :
+  pure_round h -> reads r h j = true -> differ_at adj j x y ->
+  below_profile (next_messages r h) (next_law r x h) (next_law r y h)
+    (shared_profile (exp (cost (mechanism_of h))) 1).
+Proof.
+  intros (_ & L & _ & P) R Dxy a b Ha Hb; unfold shared_profile.
+  rewrite Rmult_1_l, Rminus_eq_0, Rmult_0_l, Rplus_0_r.
+  apply odds_dominate; try assumption; try apply L; intros m I.
+  split; [apply (P j R x y Dxy m I)|apply (P j R y x (differ_at_sym j x y Dxy) m I)].
+Qed.
+
 Lemma laplace_cost_eq i moved squared d b :
   mechanism_at c i = Some (LaplaceStep moved squared d b) -> cost i = sqrt (Q2R squared) / Q2R b.
 Proof. intros F; unfold cost; rewrite F; reflexivity. Qed.
@@ -1242,7 +1288,7 @@ Lemma geometric_below h j x y moved squared d b :
 Proof.
   intros (moved' & squared' & d' & b' & [[F' _]|(F' & N & Whole)] & Read & _) F R Dxy; [discriminate F'|].
   injection F' as <- <- <- <-.
-  destruct (laplace_found _ _ _ _ _ (or_intror F)) as (-> & B & _ & s & D & E).
+  destruct (laplace_found _ _ _ _ _ (or_intror (or_introl F))) as (-> & B & _ & s & D & E).
   assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
   assert (Ints : forall x i, exists n, value r h x i = IZR n)
     by (intros u i; destruct (Whole u i) as [n ->]; eauto).
@@ -1308,16 +1354,19 @@ Proof.
                (gaussian_profile (sqrt (mu_squared (mechanism_of h)))))).
   { intros Np A; left; split; [apply lossy_costs_nothing, Np|apply Bound; auto using laws]. }
   destruct (round h) as [(s & std0 & Round)|
-    [((moved & squared & d & std & F) & _)|((m & F & In & Not) & _)]].
+    [((moved & squared & d & std & F) & _)|Pure]];
+    [| |pose proof Pure as ((m & F & In & Not) & _)].
   2:{ apply Lossy; [intros (? & ? & ? & ? & P); rewrite F in P; discriminate P|].
-      unfold apart; rewrite F; destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|G]]; rewrite F in G.
+      unfold apart; rewrite F; destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|G]]]; rewrite F in G.
       - apply (discrete_gaussian_below h j x y _ _ _ _ G F R Dxy).
       - destruct G as (? & ? & ? & ? & [[G _]|[G _]] & _); discriminate G.
-      - destruct G as (? & ? & G & _); discriminate G. }
+      - destruct G as (? & ? & G & _); discriminate G.
+      - destruct G as (? & ? & ? & ? & ? & G & _); discriminate G. }
   2:{ apply Lossy; [intros (? & ? & ? & ? & P); rewrite F in P; injection P as ->; discriminate Not|].
-      unfold apart; rewrite F; destruct m as [| | | | |truth answers| |]; try discriminate In;
-        try discriminate Not;
-        destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|G]]; rewrite F in G;
+      unfold apart; rewrite F; destruct m as [| | | | |truth answers|moved squared d b| |]; try discriminate In;
+        try discriminate Not; [> | | |exact (pure_below h j x y Pure R Dxy)];
+        destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|G]]]; rewrite F in G;
+        try (destruct G as (? & ? & ? & ? & ? & G & _); discriminate G);
         try (destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); discriminate G).
       - apply (laplace_below h j x y _ _ _ _ G F R Dxy).
       - destruct G as (? & ? & G & _); discriminate G.
@@ -1407,9 +1456,10 @@ Proof.
     by (rewrite Em; destruct r0; auto; right; split; auto; discriminate).
   destruct Kind as [Kind|[Ea ->]].
   { rewrite Kind in *; cbn [contrasted contrast_of]; intros share Hshare; apply numbers_below.
-    destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|G]]; rewrite F in G;
+    destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|G]]]; rewrite F in G;
       [|destruct G as (? & ? & ? & ? & [[G _]|[G _]] & _); discriminate G
-       |destruct G as (? & ? & G & _); discriminate G].
+       |destruct G as (? & ? & G & _); discriminate G
+       |destruct G as (? & ? & ? & ? & ? & G & _); discriminate G].
     rewrite <- F in G.
     pose proof (each_record_bounded h j rate squared d std G F (eq_sym Em) R) as One.
     destruct Dxy as [A Suv]; rewrite <- Em in A, Neighbours.
@@ -1656,7 +1706,7 @@ Lemma gaussian_leaf m a step :
 Proof.
   intros F H; assert (Kind : exists moved squared d std, a = (squared / (std * std))%Q /\
     (step = GaussianStep moved squared d std \/ step = DiscreteGaussianStep moved squared d std)).
-  { destruct step as [moved squared d std| | | |moved squared d std| | |], H as [H|H];
+  { destruct step as [moved squared d std| | | |moved squared d std| | | |], H as [H|H];
       try discriminate; injection H as <-; exists moved, squared, d, std; auto. }
   destruct Kind as (moved & squared & d & std & -> & K).
   destruct (gaussian_found m moved squared d std) as (_ & Hs & _);
@@ -1673,13 +1723,13 @@ Lemma laplace_leaf m a step :
 Proof.
   intros F H; assert (Kind : exists moved squared d b, a = (squared / (b * b))%Q /\
     (step = LaplaceStep moved squared d b \/ step = DiscreteLaplaceStep moved squared d b)).
-  { destruct step as [| |moved squared d b|moved squared d b| | | |], H as [H|H]; try discriminate;
+  { destruct step as [| |moved squared d b|moved squared d b| | | | |], H as [H|H]; try discriminate;
       injection H as <-; exists moved, squared, d, b; auto. }
   destruct Kind as (moved & squared & d & b & -> & K).
   assert (Listed : mechanism_at c m = Some (LaplaceStep moved squared d b) \/
                    mechanism_at c m = Some (DiscreteLaplaceStep moved squared d b))
     by (destruct K as [->| ->]; auto).
-  destruct (laplace_found _ _ _ _ _ Listed) as (_ & B & _ & s & D & E).
+  destruct (laplace_found m moved squared d b ltac:(destruct Listed; auto)) as (_ & B & _ & s & D & E).
   assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
   assert (Below : 0 <= Q2R (whole_root squared) <= sqrt (Q2R squared)) by (apply whole_root_below, Sq).
   pose proof (sqrt_sqrt _ Sq) as Root; set (u := sqrt (Q2R squared)) in *.
@@ -1715,27 +1765,45 @@ Proof.
   cbn [within claim_notion cost_of_notion total]; lra.
 Qed.
 
+Lemma root_at_most m moved squared d b eps :
+  mechanism_at c m = Some (LaplaceStep moved squared d b) \/
+  mechanism_at c m = Some (PureStep moved squared d b) ->
+  (Qle_bool 0 eps && Qle_bool (squared / (b * b)) (eps * eps))%bool = true -> cost m <= Q2R eps.
+Proof.
+  intros F G.
+  destruct (laplace_found m moved squared d b ltac:(destruct F; auto)) as (_ & B & _ & s & D & E).
+  apply andb_true_iff in G as [G0 G]; apply nonnegative_R in G0; apply Qle_bool_R in G.
+  rewrite Q2R_div, !Q2R_mult in G by (rewrite Q2R_mult; nra).
+  replace (cost m) with (sqrt (Q2R squared) / Q2R b)
+    by (unfold cost; destruct F as [F|F]; rewrite F; reflexivity).
+  rewrite <- (sqrt_square (Q2R b)) by lra.
+  rewrite <- sqrt_div by (try nra; rewrite <- E; exact (derived_nonneg r0 d s D)).
+  apply root_le; assumption.
+Qed.
+
 Lemma laplace_cost m eps step :
   laplace_suffices eps step = true -> mechanism_at c m = Some step ->
   single m /\ cost m <= Q2R eps.
 Proof.
-  destruct step as [| |moved squared d b| | | | |]; try discriminate; simpl; intros G F.
-  split; [refine (alone m _ F _ _); discriminate|].
-  destruct (laplace_found _ _ _ _ _ (or_introl F)) as (_ & B & _ & s & D & E).
-  apply andb_true_iff in G as [G0 G]; apply nonnegative_R in G0; apply Qle_bool_R in G.
-  rewrite Q2R_div, !Q2R_mult in G by (rewrite Q2R_mult; nra).
-  unfold cost; rewrite F; rewrite <- (sqrt_square (Q2R b)) by lra.
-  rewrite <- sqrt_div by (try nra; rewrite <- E; exact (derived_nonneg r0 d s D)).
-  apply root_le; assumption.
+  destruct step as [| |moved squared d b| | | | | |]; try discriminate; cbn [laplace_suffices]; intros G F.
+  split; [refine (alone m _ F _ _); discriminate|apply (root_at_most m moved squared d b); auto].
+Qed.
+
+Lemma pure_step_cost m eps step :
+  pure_step_suffices eps step = true -> mechanism_at c m = Some step ->
+  single m /\ cost m <= Q2R eps.
+Proof.
+  destruct step as [| | | | | |moved squared d b| |]; try discriminate; cbn [pure_step_suffices]; intros G F.
+  split; [refine (alone m _ F _ _); discriminate|apply (root_at_most m moved squared d b); auto].
 Qed.
 
 Lemma discrete_laplace_cost m eps step :
   discrete_laplace_suffices eps step = true -> mechanism_at c m = Some step ->
   single m /\ cost m <= Q2R eps.
 Proof.
-  destruct step as [| | |moved squared d b| | | |]; try discriminate; simpl; intros G F.
+  destruct step as [| | |moved squared d b| | | | |]; try discriminate; simpl; intros G F.
   split; [refine (alone m _ F _ _); discriminate|].
-  destruct (laplace_found _ _ _ _ _ (or_intror F)) as (_ & B & _).
+  destruct (laplace_found _ _ _ _ _ (or_intror (or_introl F))) as (_ & B & _).
   apply Qle_bool_R in G; rewrite Q2R_div in G by exact B.
   unfold cost; rewrite F; exact G.
 Qed.
@@ -1744,7 +1812,7 @@ Lemma response_cost m eps step :
   response_suffices eps step = true -> mechanism_at c m = Some step ->
   single m /\ cost m <= Q2R eps.
 Proof.
-  destruct step as [| | | | |truth answers| |]; try discriminate; simpl; intros G F.
+  destruct step as [| | | | |truth answers| | |]; try discriminate; simpl; intros G F.
   split; [refine (alone m _ F _ _); discriminate|].
   destruct (response_found _ _ _ F) as (_ & _ & _ & Pos).
   apply andb_true_iff in G as [G G']; apply at_most_exp_sound in G, G'.
@@ -1797,7 +1865,7 @@ Lemma repeated_valid m premises j :
   (forall j, In j premises -> valid j) -> repeated table m premises = Some j -> valid j.
 Proof.
   intros V; unfold repeated; fold (mechanism_at c m).
-  destruct (mechanism_at c m) as [[| | | | | |inner n|]|] eqn:F; try discriminate.
+  destruct (mechanism_at c m) as [[| | | | | | |inner n|]|] eqn:F; try discriminate.
   destruct premises as [|[[|[i k] [|]] s| |] [|]]; try discriminate; intros H.
   apply guard_some in H as [G <-]; rewrite !andb_true_iff, !Pos.eqb_eq in G.
   destruct G as [[-> ->] S]; specialize (V _ (or_introl eq_refl)).
@@ -1887,7 +1955,7 @@ Lemma by_party_valid m premises j :
   (forall j, In j premises -> valid j) -> by_party table m premises = Some j -> valid j.
 Proof.
   intros V; unfold by_party; fold (mechanism_at c m).
-  destruct (mechanism_at c m) as [[| | | | | | |parts]|] eqn:F; try discriminate.
+  destruct (mechanism_at c m) as [[| | | | | | | |parts]|] eqn:F; try discriminate.
   destruct premises as [|first premises]; [discriminate|].
   destruct (dearest (first :: premises) (statement_of first)) as [[covered most]|] eqn:C; [|discriminate].
   intros H; apply guard_some in H as [G <-]; apply exposures_eqb_eq in G.
@@ -2057,7 +2125,7 @@ Proof.
   assert (Und : forall i n', Checker.guard (undivided table m) (i, n') = Some (inner, n) ->
             undivided table m = true /\ i = inner).
   { intros i n' H; apply guard_some in H as [G E]; injection E as -> _; auto. }
-  destruct step as [| | | | | |step times|];
+  destruct step as [| | | | | | |step times|];
     intros H; apply Und in H as [G <-]; unfold undivided in G; fold (mechanism_at c m) in G; rewrite F in G;
     try discriminate; try (refine (alone m _ F _ _); discriminate).
   fold (mechanism_at c step) in G; destruct (mechanism_at c step) as [inner'|] eqn:F'; [|discriminate].
@@ -2071,7 +2139,7 @@ Proof.
   intros H; pose proof (repeated_step_alone m inner n H) as One; rewrite (unrolled_alone inner _ One).
   unfold repeated_step in H; fold (mechanism_at c m) in H.
   destruct (mechanism_at c m) as [step|] eqn:F; [|discriminate].
-  destruct step as [| | | | | |inner' n'|]; apply guard_some in H as [_ H]; injection H as <- <-;
+  destruct step as [| | | | | | |inner' n'|]; apply guard_some in H as [_ H]; injection H as <- <-;
     rewrite ?Pos.mul_1_r; try apply (unrolled_alone m _ One).
   unfold unrolled; cbn [flat_map fst snd]; rewrite app_nil_r.
   rewrite (steps_repeated _ _ _ _ F), (One party), repeat_repeat, Pos2Nat.inj_mul; apply concat_singles.
@@ -2140,12 +2208,12 @@ Proof.
   unfold apart;
     destruct (mechanism_at c i)
       as [[|drawn moved squared d std|moved squared d b'|moved squared d b'|moved squared d std
-          |truth answers| |]|] eqn:F;
+          |truth answers|moved squared d b'| |]|] eqn:F;
     try exact I.
   - apply (Normal drawn moved squared d std); reflexivity.
   - intros a b Ha Hb; rewrite excess_diag by exact One.
     apply laplace_profile_ge; try assumption; left; apply exp_pos.
-  - destruct (laplace_found _ _ _ _ _ (or_intror F)) as (_ & B & _).
+  - destruct (laplace_found _ _ _ _ _ (or_intror (or_introl F))) as (_ & B & _).
     intros a b Ha Hb; rewrite excess_diag by exact One; apply geometric_profile_diag; try assumption.
     split; [apply exp_pos|]; rewrite <- exp_0; apply exp_le.
     pose proof (Rinv_0_lt_compat _ B); lra.
@@ -2156,6 +2224,19 @@ Proof.
     pose proof (le_INR _ _ K) as L; change (INR 2) with (1 + 1) in L.
     assert (0 < (1 - Q2R truth) / (INR (Pos.to_nat answers) - 1)) by (apply Rdiv_lt_0_compat; lra).
     lra.
+  - intros a b Ha Hb; rewrite excess_diag by exact One.
+    apply shared_profile_diag; try assumption; [apply one_at_most_exp|lra].
+Qed.
+
+Lemma root_odds_sound p i moved squared d b e :
+  (0 <= p)%Z -> mechanism_at c i = Some (PureStep moved squared d b) ->
+  root_odds p (squared / (b * b)) = Some e -> exp (cost i) <= IZR e / unit_of p.
+Proof.
+  intros Hp F; unfold root_odds; cbv zeta; set (far := LaplaceLoss.root_above p _).
+  destruct (_ && _)%bool eqn:G; [|discriminate].
+  destruct (exp_of_rational p far) as [[l u]|] eqn:Ex; [|discriminate]; intros H; injection H as <-.
+  apply exp_of_rational_sound in Ex as [_ Ex]; [|exact Hp]; apply Rle_trans with (2 := Ex), exp_le.
+  apply (root_at_most i moved squared d b); auto.
 Qed.
 
 Lemma losses_sound i m w bits step dense tail l l' :
@@ -2200,7 +2281,7 @@ Proof.
                                          (many_found _ _ _ _ _ _ _ _ F Ec) step dense tail _ Hstep
                                          (Twice _ E') A o p q Dp Dq W). }
     destruct m as [|drawn moved squared d std|moved squared d scale|moved squared d scale|moved squared d std
-                  |truth answers| |];
+                  |truth answers|moved squared d scale| |];
       cbn [losses_of] in E; try discriminate E.
     - intros W; apply (Normal drawn moved squared d std eq_refl W E).
     - destruct (laplace_found _ _ _ _ _ (or_introl F)) as (_ & B & _ & s & D & Es).
@@ -2213,7 +2294,7 @@ Proof.
       { rewrite (laplace_cost_eq _ _ _ _ _ F), Em, sqrt_div by nra; rewrite sqrt_square by lra; lra. }
       intros W; apply (laplace_loss_sound w bits _ step dense o p q (cost i) k Hw Hb Hstep Hm (Twice _ E)
                          Root Dp (proj1 Dq) W).
-    - destruct (laplace_found _ _ _ _ _ (or_intror F)) as (_ & B & _); intros W.
+    - destruct (laplace_found _ _ _ _ _ (or_intror (or_introl F))) as (_ & B & _); intros W.
       apply (geometric_loss_sound scale (Q2R scale) B eq_refl w bits _ step k o p q Hw Hb Hstep
                (Twice _ E) Dp (proj1 Dq) W).
     - destruct (gaussian_found _ _ _ _ _ (or_intror F)) as (_ & Hs & _); intros W.
@@ -2222,7 +2303,12 @@ Proof.
     - intros W; assert (Hp : (0 <= w + bits + SampledLoss.guard)%Z) by (pose proof guard_nonneg; lia).
       pose proof (conj (one_at_most_exp i) (odds_above_sound _ i truth answers Hp F)) as Le.
       apply (odds_loss_sound w bits _ (share_of truth answers) step o p q (exp (cost i)) k Hw Hb Hstep
-               (Twice _ E) Le Dp (proj1 Dq) W). }
+               (Twice _ E) Le Dp (proj1 Dq) W).
+    - destruct (root_odds _ _) as [e|] eqn:Eo; [|discriminate E].
+      intros W; assert (Hp : (0 <= w + bits + SampledLoss.guard)%Z) by (pose proof guard_nonneg; lia).
+      pose proof (conj (one_at_most_exp i) (root_odds_sound _ i _ _ _ _ _ Hp F Eo)) as Le.
+      apply (odds_loss_sound w bits e 1 step o p q (exp (cost i)) k Hw Hb Hstep (Twice _ E) Le Dp (proj1 Dq)).
+      rewrite Q2R_number; exact W. }
   assert (One : distribution [tt] (fun _ : unit => 1)) by (split; [intros u _; lra|simpl; ring]).
   destruct (Bound unit [tt] _ _ One One (apart_diag with_first i)) as [Sk Diag].
   split; [exact Sk|split; [apply stands_proper; assumption|split; [|split]]].
@@ -2239,7 +2325,7 @@ Lemma mu_squared_above_sound p i z :
   plain i /\ single i /\ mu_squared i <= IZR z / unit_of p.
 Proof.
   intros Hp; unfold mu_squared_above; fold (mechanism_at c i).
-  destruct (mechanism_at c i) as [[moved squared d std| | | | | | |]|] eqn:F; try discriminate.
+  destruct (mechanism_at c i) as [[moved squared d std| | | | | | | |]|] eqn:F; try discriminate.
   cbn [gaussian_ratio]; intros H; injection H as <-.
   split; [exists moved, squared, d, std; exact F|split; [refine (alone i _ F _ _); discriminate|]].
   destruct (gaussian_leaf i _ _ F (or_introl eq_refl)) as (_ & E & _).
@@ -2494,10 +2580,11 @@ Lemma laplace_met h j x y moved squared d b :
   below_profile (next_messages r h) (next_law r x h) (next_law r y h)
     (laplace_profile (exp (- cost (mechanism_of h) / 2))).
 Proof.
-  intros F R Dxy; destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|G]]; rewrite F in G.
+  intros F R Dxy; destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|G]]]; rewrite F in G.
   - destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); discriminate G.
   - apply (laplace_below h j x y _ _ _ _ G F R Dxy).
   - destruct G as (? & ? & G & _); discriminate G.
+  - destruct G as (? & ? & ? & ? & ? & G & _); discriminate G.
 Qed.
 
 (** A shift in scales of the noise, rounded up. *)
@@ -2516,7 +2603,7 @@ Lemma laplace_groups_sound p counts groups :
 Proof.
   intros Hp; revert groups; induction counts as [|[i n] counts IH]; intros groups; cbn [laplace_groups].
   - intros H; injection H as <-; split; [reflexivity|intros i []].
-  - fold (mechanism_at c i); destruct (mechanism_at c i) as [[| |moved squared d scale| | | | |]|] eqn:F;
+  - fold (mechanism_at c i); destruct (mechanism_at c i) as [[| |moved squared d scale| | | | | |]|] eqn:F;
       try discriminate.
     destruct (laplace_groups table p counts) as [found|]; [|discriminate]; cbv zeta.
     set (ratio := (squared / (scale * scale))%Q); set (far := LaplaceLoss.root_above p ratio).
@@ -2617,7 +2704,7 @@ Lemma of_parts_valid rule premises j :
   valid j.
 Proof.
   intros V H;
-    destruct rule as [m|m|m|m|m|m eps|m eps|m eps|counts|m|m| |a| |a|size| |order|delta|delta eps|delta eps
+    destruct rule as [m|m|m|m|m|m eps|m eps|m eps|m eps|counts|m|m| |a| |a|size| |order|delta|delta eps|delta eps
                      |parts step doublings dense digits cut delta eps|parts delta eps]; cbn [of_parts] in H.
   - destruct premises; [|discriminate]; apply leaf_valid with (kind := Gdp 0) (3 := H); [reflexivity|].
     intros step a F E; destruct (gaussian_leaf m a step F (or_introl E)) as (One & W & _).
@@ -2640,6 +2727,8 @@ Proof.
     apply discrete_laplace_cost.
   - destruct premises; [|discriminate]; apply pure_leaf_valid with (2 := H); intros step.
     apply response_cost.
+  - destruct premises; [|discriminate]; apply pure_leaf_valid with (2 := H); intros step.
+    apply pure_step_cost.
   - apply composition_valid with (2 := H), V.
   - apply repeated_valid with (2 := H), V.
   - apply by_party_valid with (2 := H), V.

@@ -290,7 +290,7 @@ def _pure_step(run: Run, place: Any, epsilon: Any) -> Priv:
     Priv(m, PureDp(ε))
 
     Source: the definition of pure differential privacy.
-    Coq: pure_of_losses.
+    Check: pure_of_losses.
     """
     sens, ratio = run.noise(run.at(place), "pure", "scale", "l1")
     bound = read_above(epsilon, 0, False)

@@ -1,7 +1,7 @@
 """A certificate as a term of Coq, and the theorem about its run that Coq's kernel checks.
 
-`proofs/Checker.v` checks certificates of Gaussian and of Laplace noise, discrete or not, and of
-randomised response, inside Coq; `check_sound`
+`proofs/Checker.v` checks certificates of Gaussian and of Laplace noise, discrete or not, of
+randomised response and of pure steps, inside Coq; `check_sound`
 (Soundness.v) proves that what it accepts holds of every run that satisfies the event list. The file
 written here states the certificate, has the kernel evaluate the checker on it, and ends in the
 theorem. It needs the compiled proofs: `make -C proofs`, then `coqc -R proofs Dpledger FILE`.
@@ -39,6 +39,7 @@ _NOISY = {
     "laplace": ("LaplaceStep", "scale"),
     "discrete-laplace": ("DiscreteLaplaceStep", "scale"),
     "discrete-gaussian": ("DiscreteGaussianStep", "noise_std"),
+    "pure": ("PureStep", "scale"),
 }
 _SCHEMES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "poisson-sampled": lambda m: f"(Poisson {_rational(_dyadic(m['rate']))})",
@@ -444,6 +445,7 @@ _RULES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "randomised-response-pure": lambda p: (
         f"(RandomisedResponsePure {_place(p)} {_number(p, 'epsilon')})"
     ),
+    "pure-step": lambda p: f"(PureStepRule {_place(p)} {_number(p, 'epsilon')})",
     "composition": lambda p: f"(Composition [{'; '.join(map(str, p['times']))}]%positive)",
     "repeated": lambda p: f"(RepeatedRule {_place(p)})",
     "parties": lambda p: f"(PartiesRule {_place(p)})",

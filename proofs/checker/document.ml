@@ -514,6 +514,9 @@ let mechanism number table value : steps =
     let moved, squared, tree, noise, reasons = gaussian value in
     { read = DiscreteGaussianStep (moved, squared, tree, noise); trusts = of_whole tree reasons }
   | "randomised-response" -> { read = response value; trusts = Texts.empty }
+  | "pure" ->
+    let moved, squared, tree, scale, reasons = noisy "scale" "l1" value in
+    { read = PureStep (moved, squared, tree, scale); trusts = declared reasons }
   | "poisson-sampled" -> (
       match fields [ "kind"; "event"; "rate" ] value with
       | [ _; event; rate ] ->
@@ -745,6 +748,9 @@ let rule name parameters : Kernel.rule * trust =
   | "randomised-response-pure" ->
     let m, epsilon = two "mechanism" "epsilon" in
     (RandomisedResponsePure (place m, nonnegative (rational epsilon)), using (place m))
+  | "pure-step" ->
+    let m, epsilon = two "mechanism" "epsilon" in
+    (PureStepRule (place m, nonnegative (rational epsilon)), using (place m))
   | "composition" -> (Composition (List.map count (list (one "times"))), nothing)
   | "repeated" -> (RepeatedRule (place (one "mechanism")), nothing)
   | "parties" -> (PartiesRule (place (one "mechanism")), { nothing with statements = Texts.singleton by_party })

@@ -30,6 +30,7 @@ from dpledger.mechanisms import (
     Mechanism,
     Norm,
     PoissonSampled,
+    PureStep,
     RandomisedResponse,
     Repeated,
     SampledWithoutReplacement,
@@ -97,6 +98,7 @@ COUNT = moved(1, 8)
 TOTAL = LaplaceStep(
     declared(Fraction(7, 3), "l1", adjacency=Adjacency.ADD_REMOVE_ONE, norm=Norm.L1), 20.5
 )
+PURE = PureStep(TOTAL.sensitivity, 20.5)
 MEAN = GaussianStep(sum_of_bounded(1, Adjacency.ADD_REMOVE_ONE), 10.0)
 DRAWN = tuple(
     SampledWithoutReplacement(
@@ -133,6 +135,8 @@ UNLIKE = {
     ),
     "Laplace noise beside samples": (Repeated(sampled(1 / 64, 1.0), 100), TOTAL),
     "Laplace noise beside all records": (MEAN, Repeated(TOTAL, 3), COUNT),
+    "pure steps": (Repeated(PURE, 50),),
+    "pure steps beside others": (PURE, Repeated(sampled(1 / 64, 1.0), 100), COUNT, MEAN),
     "batches": (Repeated(DRAWN[0], 40),),
     "batches beside answers": (*DRAWN, Repeated(DRAWN[0], 40), RandomisedResponse(0.75, 4)),
     "records replaced in samples": (Repeated(sampled(1 / 64, 1.0, Adjacency.REPLACE_ONE), 100),),

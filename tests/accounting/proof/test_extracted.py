@@ -35,6 +35,7 @@ from dpledger.mechanisms import (
     Parties,
     PlanningCurator,
     PrivateTable,
+    PureStep,
     RandomisedResponse,
     Repeated,
     SampledWithoutReplacement,
@@ -142,6 +143,7 @@ def test_a_witness_of_pure_dp_below_the_loss_is_proved_by_neither(tmp_path):
         LaplaceStep(moved, 1.5): 14 / 9,
         DiscreteLaplaceStep(moved, 1.5): 4 / 3,  # whole numbers move by two
         Repeated(LaplaceStep(moved, 1.5), 9): 14,
+        PureStep(moved, 1.5): 14 / 9,
     }
     documents = []
     for mechanism, epsilon in exact.items():

@@ -311,8 +311,28 @@ RULES = {
     ),
     "Laplace noise not squared": (
         "Checker",
-        "(squared / (scale * scale)) (eps * eps)",
-        "(squared / scale) (eps * eps)",
+        "(squared / (scale * scale)) (eps * eps)\n  | _ => false\n  end.\n\nDefinition discrete",
+        "(squared / scale) (eps * eps)\n  | _ => false\n  end.\n\nDefinition discrete",
+    ),
+    "pure steps at a power of their cost": (
+        "Checker",
+        "| PureStep _ squared _ scale => Qle_bool 0 eps && Qle_bool (squared / (scale * scale))",
+        "| PureStep _ squared _ scale => Qle_bool 0 eps && Qle_bool (squared / scale)",
+    ),
+    "odds below those of the root": (
+        "Checker",
+        "if Qle_bool 0 far && Qle_bool ratio (far * far) then\n    match exp",
+        "if Qle_bool 0 far then\n    match exp",
+    ),
+    "odds rounded down": (
+        "Checker",
+        "match exp_of_rational p far with Some (_, u) =>",
+        "match exp_of_rational p far with Some (u, _) =>",
+    ),
+    "pure steps of which a share differs": (
+        "Checker",
+        "twice (odds_loss w bits e 1 step)",
+        "twice (odds_loss w bits e (1 # 2) step)",
     ),
     "sums over any orders": (
         "Checker",
@@ -666,6 +686,11 @@ MEANINGS = {
         "Certificate",
         "(answer r h data < Pos.to_nat answers)%nat",
         "(S (answer r h data) < Pos.to_nat answers)%nat",
+    ),
+    "one answer too many": (
+        "Certificate",
+        "noise r h = Weighted answers /\\",
+        "noise r h = Weighted (S answers) /\\",
     ),
     "a null record that is drawn may count": (
         "Certificate",

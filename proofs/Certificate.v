@@ -139,13 +139,13 @@ Inductive rule :=
   | PureApproxDp (delta : Q)
   | RdpApproxDp (delta epsilon : Q)
   | GdpApproxDp (delta epsilon : Q)
-  (** The loss distributions of steps, composed on a lattice whose step doubles before some levels:
-      parts are a mechanism, how often, and the level at which it enters. What the numbers other
-      than [parts], [delta] and [epsilon] are decides how fine it is, and nothing else. *)
-  | PrivacyLoss (parts : list (positive * positive * nat)) (step : Q) (doublings : list nat)
-      (dense digits : positive) (cut : Z) (delta epsilon : Q)
+  (** The loss distributions of steps for so many records at once, composed on a lattice whose step
+      doubles before some levels: parts are a mechanism, how often, and the level at which it enters.
+      What the numbers after [group] and before [delta] are decides how fine it is, and nothing else. *)
+  | PrivacyLoss (parts : list (positive * positive * nat)) (group : positive) (step : Q)
+      (doublings : list nat) (dense digits : positive) (cut : Z) (delta epsilon : Q)
   (** Laplace steps alone, in closed form: parts are a mechanism, and how often. *)
-  | LaplaceLosses (parts : list (positive * positive)) (delta epsilon : Q).
+  | LaplaceLosses (parts : list (positive * positive)) (group : positive) (delta epsilon : Q).
 
 Record node := Node { node_rule : rule; node_premises : list positive; node_conclusion : claim }.
 
@@ -178,6 +178,23 @@ Definition neighbours {X} (null : X) (r : relation) : list X -> list X -> Prop :
 Definition group_neighbours {X} (null : X) (r : relation) (size : positive) :
   (nat -> list X) -> (nat -> list X) -> Prop :=
   steps (one_part (neighbours null r)) (Pos.to_nat size).
+
+(** A record less, or one that is zeroed out. *)
+Definition loses {X} (null : X) (r : relation) (x y : list X) : Prop :=
+  exists before z after, x = before ++ z :: after /\
+    y = before ++ match r with ZeroOutOne => null :: after | _ => after end.
+
+(** So many records at once, of one party: all of them are replaced, or one of the data sets has all
+    of them and the other has none. A record may also be replaced by itself. *)
+Definition at_once {X} (null : X) (r : relation) (size : positive) (x y : list X) : Prop :=
+  match r with
+  | ReplaceOne => steps replace_one (Pos.to_nat size) x y
+  | _ => steps (loses null r) (Pos.to_nat size) x y \/ steps (loses null r) (Pos.to_nat size) y x
+  end.
+
+Definition unit_neighbours {X} (null : X) (r : relation) (size : positive) :
+  (nat -> list X) -> (nat -> list X) -> Prop :=
+  one_part (at_once null r size).
 
 (** ** What it says that a row is computed by some operations *)
 
@@ -662,10 +679,16 @@ Definition costs {A D} (adj : D -> D -> Prop) (l : list A) (M : D -> A -> R) (n 
   | ApproxDp delta _ => dp adj l M a (Q2R delta)
   end.
 
+(** Of a group approximate DP says what its records do at once. The other notions say it of any
+    so many steps of the relation, which may be at several parties. *)
+Definition neighbours_of {X} (null : X) (n : notion) :
+  relation -> positive -> (nat -> list X) -> (nat -> list X) -> Prop :=
+  match n with ApproxDp _ _ => unit_neighbours null | _ => group_neighbours null end.
+
 Definition claimed {X A} (null : X) (l : list A) (M : (nat -> list X) -> A -> R)
   (statement : claim) : Prop :=
-  costs (group_neighbours null (claim_relation statement) (claim_group statement)) l M
-    (claim_notion statement) (Q2R (cost_of_notion (claim_notion statement))).
+  costs (neighbours_of null (claim_notion statement) (claim_relation statement) (claim_group statement))
+    l M (claim_notion statement) (Q2R (cost_of_notion (claim_notion statement))).
 
 (** Of a run: of all that is ever seen of it. *)
 Definition holds {X} (null : X) (r : execution X) (statement : claim) : Prop :=

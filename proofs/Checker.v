@@ -573,25 +573,29 @@ Definition contrast_losses (x : contrast) (w bits : Z) (ratio step : Q) (dense t
   | Copied size records => twice (copies_losses w bits ratio size records step dense tail)
   end.
 
-(** The losses of one step, in both orders; a pure step's is symmetric. Gaussian steps on all records
-    have none of their own: of these, mu^2 adds up. *)
-Definition losses_of (m : mechanism) (w bits : Z) (step : Q) (dense tail : Z) :
+(** The squared distance that so many records move together by, each of them by a root of [squared]. *)
+Definition further (group : positive) (squared : Q) : Q := integer group * integer group * squared.
+
+(** The losses of one step for so many records at once, in both orders; a pure step's is symmetric.
+    Gaussian steps on all records have none of their own: of these, mu^2 adds up. *)
+Definition losses_of (group : positive) (m : mechanism) (w bits : Z) (step : Q) (dense tail : Z) :
   option (whole_loss * whole_loss) :=
   match m with
   | SampledStep drawn moved squared _ std =>
-      if positive_number squared
+      if positive_number squared && Pos.eqb group 1
       then contrast_losses (contrast_of drawn moved) w bits (squared / (std * std)) step dense tail
       else None
-  | LaplaceStep _ squared _ scale => twice (laplace_loss w bits (squared / (scale * scale)) step dense)
+  | LaplaceStep _ squared _ scale =>
+      twice (laplace_loss w bits (further group squared / (scale * scale)) step dense)
   | DiscreteLaplaceStep _ squared _ scale =>
-      twice (geometric_loss w bits scale (Z.sqrt (Qfloor squared)) step)
+      twice (geometric_loss w bits scale (Z.sqrt (Qfloor (further group squared))) step)
   | DiscreteGaussianStep _ squared _ std =>
-      twice (discrete_gaussian_loss w bits std (Qfloor squared) step)
+      twice (discrete_gaussian_loss w bits std (Qfloor (further group squared)) step)
   | ResponseStep truth answers =>
       twice (odds_loss w bits (odds_above (w + bits + SampledLoss.guard) truth answers)
                (share_of truth answers) step)
   | PureStep _ squared _ scale =>
-      match root_odds (w + bits + SampledLoss.guard) (squared / (scale * scale)) with
+      match root_odds (w + bits + SampledLoss.guard) (further group squared / (scale * scale)) with
       | Some e => twice (odds_loss w bits e 1 step)
       | None => None
       end
@@ -618,7 +622,7 @@ Fixpoint step_at (step : Q) (doublings : list nat) (level : nat) : Q :=
 
 Section Losses.
 
-Variable table : PositiveMap.t mechanism.
+Variables (table : PositiveMap.t mechanism) (group : positive).
 
 (** The step that a mechanism repeats, and how often. *)
 Definition repeated_step (m : positive) : option (positive * positive) :=
@@ -644,7 +648,7 @@ Variables (w bits dense tail : Z) (lattice : positive -> Q).
 
 Definition losses_at (i : positive) : option (whole_loss * whole_loss) :=
   match PositiveMap.find i table with
-  | Some m => losses_of m w bits (lattice i) dense tail
+  | Some m => losses_of group m w bits (lattice i) dense tail
   | None => None
   end.
 
@@ -662,12 +666,18 @@ Fixpoint each_loss (counts : exposure) :
 
 End Steps.
 
+(** How many answers of a step differ at most: every record's own. *)
+Definition answers_met (i : positive) : positive :=
+  match PositiveMap.find i table with Some (ResponseStep _ _) => group | _ => 1%positive end.
+
 (** mu^2 of a Gaussian step on all records, rounded up, in units of 2^-p. *)
 Definition mu_squared_above (p : Z) (i : positive) : option Z :=
   match PositiveMap.find i table with
   | Some m =>
       match gaussian_ratio m with
-      | Some ratio => Some (round_up (Qnum ratio * 2 ^ p) (Zpos (Qden ratio)))
+      | Some one =>
+          let ratio := further group one in
+          Some (round_up (Qnum ratio * 2 ^ p) (Zpos (Qden ratio)))
       | None => None
       end
   | None => None
@@ -709,12 +719,14 @@ Definition composition_at_most (steps : list part) (step : Q) (doublings : list 
   let cut' := (cut * 2 ^ w / 10 ^ Zpos digits)%Z in
   let (sum, counts) := summed (w + bits) (canonical (map fst steps)) in
   let number :=
-    fold_right (fun mn n => Zpos (snd mn) + n)%Z (if (0 <? sum)%Z then 1 else 0)%Z counts in
+    fold_right (fun mn n => Zpos (snd mn * answers_met (fst mn)) + n)%Z
+      (if (0 <? sum)%Z then 1 else 0)%Z counts in
   let tail := Z.max 1 (cut' / (8 * number))%Z in
   let lattice i := step_at step doublings (level_of steps i) in
   let last := normal_level steps in
   let entry_of side (found : positive * positive * (whole_loss * whole_loss)) :=
-    let '(i, n, losses) := found in Entry (level_of steps i) (lattice i) (side losses) n in
+    let '(i, n, losses) := found in
+    Entry (level_of steps i) (lattice i) (side losses) (n * answers_met i) in
   let normal_entry side losses := Entry last (step_at step doublings last) (side losses) 1 in
   let fuel := (Pos.to_nat (Pos.size (Z.to_pos number)) + length doublings
                + fold_right (fun s => Nat.max (snd s)) O steps + 2)%nat in
@@ -740,7 +752,7 @@ Fixpoint laplace_groups (p : Z) (counts : exposure) : option (list (Z * nat)) :=
   | (i, n) :: rest =>
       match PositiveMap.find i table, laplace_groups p rest with
       | Some (LaplaceStep _ squared _ scale), Some found =>
-          let ratio := squared / (scale * scale) in
+          let ratio := further group squared / (scale * scale) in
           let far := LaplaceLoss.root_above p ratio in
           if Pos.leb n most_shifts && Qle_bool 0 far && Qle_bool ratio (far * far)
           then Some ((Qnum far, Pos.to_nat n) :: found) else None
@@ -960,21 +972,22 @@ Definition filter (budget : Q) (s : claim) : option judgement :=
             | _ => false
             end) (Kept kept kept).
 
-Definition privacy_loss (parts : list part) (step : Q) (doublings : list nat)
+Definition privacy_loss (parts : list part) (group : positive) (step : Q) (doublings : list nat)
   (dense digits : positive) (cut : Z) (delta eps : Q) : option judgement :=
   match steps_in table parts with
   | Some steps =>
       guard (positive_number step && probability delta
-             && composition_at_most table steps step doublings dense digits cut delta eps)
-        (Part (canonical (map fst parts)) (Claim r 1 (ApproxDp delta eps)))
+             && composition_at_most table group steps step doublings dense digits cut delta eps)
+        (Part (canonical (map fst parts)) (Claim r group (ApproxDp delta eps)))
   | None => None
   end.
 
-Definition laplace_losses (parts : list (positive * positive)) (delta eps : Q) : option judgement :=
+Definition laplace_losses (parts : list (positive * positive)) (group : positive) (delta eps : Q) :
+  option judgement :=
   match steps_in table (map (fun mn => (mn, O)) parts) with
   | Some steps =>
-      guard (probability delta && laplace_at_most table (canonical (map fst steps)) delta eps)
-        (Part (canonical parts) (Claim r 1 (ApproxDp delta eps)))
+      guard (probability delta && laplace_at_most table group (canonical (map fst steps)) delta eps)
+        (Part (canonical parts) (Claim r group (ApproxDp delta eps)))
   | None => None
   end.
 
@@ -998,9 +1011,9 @@ Definition of_parts (rule : rule) (premises : list judgement) : option judgement
   | Restate, [Part e s] => Some (Part e s)
   | (Group _ | ReplaceOneRule), [Part e s] => option_map (Part e) (concluded rule s)
   | ZcdpRdp _, [Part e (Claim _ _ (Zcdp _) as s)] => option_map (Part e) (concluded rule s)
-  | PrivacyLoss parts step doublings dense digits cut delta eps, [] =>
-      privacy_loss parts step doublings dense digits cut delta eps
-  | LaplaceLosses parts delta eps, [] => laplace_losses parts delta eps
+  | PrivacyLoss parts group step doublings dense digits cut delta eps, [] =>
+      privacy_loss parts group step doublings dense digits cut delta eps
+  | LaplaceLosses parts group delta eps, [] => laplace_losses parts group delta eps
   | _, _ => None
   end.
 

@@ -30,6 +30,77 @@ Lemma one_step (r : relation) x y :
   group_neighbours null r 1 x y -> one_part (neighbours null r) x y.
 Proof. intros (z & E & A); simpl in E; subst z; exact A. Qed.
 
+Lemma one_in_group (r : relation) x y :
+  one_part (neighbours null r) x y -> group_neighbours null r 1 x y.
+Proof. intros N; exists x; split; [reflexivity|exact N]. Qed.
+
+Lemma neighbours_sym r (x y : list X) : neighbours null r x y -> neighbours null r y x.
+Proof. destruct r; intros []; constructor. Qed.
+
+Lemma steps_first {D} (adj : D -> D -> Prop) k x y z : adj x y -> steps adj k y z -> steps adj (S k) x z.
+Proof.
+  intros A; revert z; induction k as [|k IH]; intros z; simpl.
+  - intros <-; exists x; auto.
+  - intros (w & S' & B); exists w; split; [apply IH, S'|exact B].
+Qed.
+
+Lemma steps_sym {D} (adj : D -> D -> Prop) k x y :
+  (forall u v, adj u v -> adj v u) -> steps adj k x y -> steps adj k y x.
+Proof.
+  intros Sym; revert y; induction k as [|k IH]; intros y; [intros <-; reflexivity|].
+  intros (z & S' & A); apply steps_first with z; auto.
+Qed.
+
+Lemma steps_mono {D} (adj adj' : D -> D -> Prop) k x y :
+  (forall u v, adj u v -> adj' u v) -> steps adj k x y -> steps adj' k x y.
+Proof.
+  intros H; revert y; induction k as [|k IH]; intros y; [auto|].
+  intros (z & S' & A); exists z; auto.
+Qed.
+
+Lemma loses_neighbours r (x y : list X) : r <> ReplaceOne -> loses null r x y -> neighbours null r x y.
+Proof. intros Hr (before & z & after & -> & ->); destruct r; [congruence| |]; constructor. Qed.
+
+(** Records at once are as many steps, ... *)
+Lemma at_once_steps r size (x y : list X) :
+  at_once null r size x y -> steps (neighbours null r) (Pos.to_nat size) x y.
+Proof.
+  destruct r; unfold at_once; auto; intros [S'|S'];
+    [|apply steps_sym; [apply neighbours_sym|]| |apply steps_sym; [apply neighbours_sym|]];
+    apply steps_mono with (2 := S'); intros; apply loses_neighbours; auto; discriminate.
+Qed.
+
+(** ... which may be those of one party; *)
+Lemma with_part_steps {adj : list X -> list X -> Prop} j k (x y : nat -> list X) :
+  steps adj k (x j) (y j) -> same_but j x y -> steps (differ_at adj j) k x y.
+Proof.
+  revert y; induction k as [|k IH]; intros y.
+  - intros E Same; simpl in *; extensionality i; destruct (Nat.eq_dec i j) as [->|N]; auto.
+  - intros (z & S' & A) Same; exists (with_part x j z); split.
+    + apply IH; [rewrite with_part_own; exact S'|intros i N; rewrite with_part_other; auto].
+    + split; [rewrite with_part_own; exact A|].
+      intros i N; rewrite with_part_other by exact N; apply Same, N.
+Qed.
+
+Lemma unit_in_group r size x y : unit_neighbours null r size x y -> group_neighbours null r size x y.
+Proof.
+  intros (j & A & Same); apply at_once_steps in A.
+  apply steps_mono with (adj := differ_at (neighbours null r) j); [intros u v D; exists j; exact D|].
+  apply with_part_steps; assumption.
+Qed.
+
+(** one record is a neighbour. *)
+Lemma one_in_unit r x y : one_part (neighbours null r) x y -> unit_neighbours null r 1 x y.
+Proof.
+  intros (j & A & Same); exists j; split; [|exact Same]; unfold at_once.
+  destruct r; simpl in *.
+  - exists (x j); auto.
+  - inversion A as [before after z E1 E2|before after z E1 E2]; [left|right];
+      eexists; (split; [reflexivity|exists before, z, after; auto]).
+  - inversion A as [before after z E1 E2|before after z E1 E2]; [left|right];
+      eexists; (split; [reflexivity|exists before, z, after; auto]).
+Qed.
+
 Lemma replaced_in_two r (x y : nat -> list X) :
   r <> ReplaceOne -> one_part replace_one x y -> steps (one_part (neighbours null r)) 2 x y.
 Proof.
@@ -69,6 +140,10 @@ Proof.
   { apply total_nonneg; intros a Ia; destruct (event a); [apply Dl, Ia|lra]. }
   pose proof (exp_le eps eps' H); nra.
 Qed.
+
+Lemma dp_fewer {A D} (adj adj' : D -> D -> Prop) (l : list A) (M : D -> A -> R) eps delta :
+  (forall x y, adj' x y -> adj x y) -> dp adj l M eps delta -> dp adj' l M eps delta.
+Proof. intros H Hd x y A'; apply Hd, H, A'. Qed.
 
 Lemma pure_weaken {A D} (adj : D -> D -> Prop) (l : list A) (M : D -> A -> R) eps eps' :
   (forall d, nonneg l (M d)) -> eps <= eps' -> pure adj l M eps -> pure adj l M eps'.
@@ -119,8 +194,7 @@ Lemma enlarged_steps r n k : said (Claim r 1 n) ->
   end.
 Proof.
   intros [_ H]; pose proof (Pos_real k) as Pk.
-  assert (One : forall u v, one_part (neighbours null r) u v -> group_neighbours null r 1 u v)
-    by (intros u v N; exists u; split; [reflexivity|exact N]).
+  pose proof (one_in_group null r) as One.
   destruct n as [a|a|a|o a|o a]; try exact I; unfold claimed in H; simpl in H |- *.
   - rewrite square_times, sqrt_mult_alt, sqrt_square, <- INR_positive by nra; intros x y Sxy.
     apply (gdp_group (one_part (neighbours null r))); auto using sqrt_pos.
@@ -162,10 +236,12 @@ Proof.
     rewrite Q2R_mult, Rmult_comm; destruct V as [_ V]; apply (V (Q2R order) G).
   - destruct s as [r g [a|a|a|o a|o a]]; try discriminate; cbn [concluded] in H.
     apply guard_some in H as [G <-]; apply andb_true_iff in G as [G _]; apply positive_number_R in G.
-    split; [exact I|]; destruct V as [_ V]; apply dp_weaken with 0; [lra|apply pure_dp, V].
+    split; [exact I|]; destruct V as [_ V]; apply dp_fewer with (1 := fun x y => unit_in_group null r g x y).
+    apply dp_weaken with 0; [lra|apply pure_dp, V].
   - destruct s as [r g [a|a|a|o a|o a]]; try discriminate; cbn [concluded] in H.
     apply guard_some in H as [G <-]; rewrite !andb_true_iff in G; destruct G as [_ G].
     destruct V as [_ V], (order_suffices_sound _ _ _ _ G) as (Ho & Hd & Le); split; [exact I|].
+    apply dp_fewer with (1 := fun x y => unit_in_group null r g x y).
     apply dp_weaken_epsilon with (2 := Le); [exact laws|].
     apply rdp_to_dp_at_delta; [exact laws|exact Ho|exact Hd|exact V].
   - destruct s as [r g [a|a|a|o a|o a]]; try discriminate; cbn [concluded] in H.
@@ -174,12 +250,14 @@ Proof.
     { apply andb_true_iff in G as [Za Ze]; apply Qle_bool_R in Za, Ze; rewrite Q2R_number in Za, Ze.
       apply andb_true_iff in Gd as [Gd _]; apply positive_number_R in Gd.
       assert (Root : sqrt (Q2R a) = 0) by (apply sqrt_neg_0, Za).
-      split; [exact I|]; apply dp_hockey_stick; intros x y N; rewrite hockey_stick_excess.
+      split; [exact I|]; apply dp_fewer with (1 := fun x y => unit_in_group null r g x y).
+      apply dp_hockey_stick; intros x y N; rewrite hockey_stick_excess.
       specialize (V x y N 1 (exp (Q2R epsilon)) Rle_0_1 (Rlt_le _ _ (exp_pos _))).
       cbn [claim_notion cost_of_notion] in V; rewrite Root, profile_zero in V by lra.
       pose proof (exp_le _ _ Ze) as E; rewrite exp_0 in E; rewrite plus_part_0 in V by lra.
       eapply Rle_trans; [exact V|left; exact Gd]. }
     destruct (gaussian_delta_at_most_sound _ _ _ G) as [Ha Le]; split; [exact I|].
+    apply dp_fewer with (1 := fun x y => unit_in_group null r g x y).
     apply dp_weaken with (gaussian_delta (sqrt (Q2R a)) (Q2R epsilon)); [exact Le|].
     apply profile_dp; [apply sqrt_lt_R0, Ha|exact V].
 Qed.
@@ -361,6 +439,5 @@ Corollary check_filter_dp (c : certificate) (kept : claim) (r : relation) (delta
     (Q2R eps) (Q2R delta).
 Proof.
   intros H X A null outcomes law reads cost most F x y N.
-  apply (check_filter_sound c kept _ H X A null outcomes law reads cost most F).
-  exists x; split; [reflexivity|exact N].
+  apply (check_filter_sound c kept _ H X A null outcomes law reads cost most F), one_in_unit, N.
 Qed.

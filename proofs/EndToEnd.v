@@ -127,7 +127,7 @@ Theorem laplace_run_pure (grid : list R) :
   pure (one_part add_remove_one) (all_transcripts (laplace_run grid)) (run_law (laplace_run grid))
     (Q2R (1 # 2)).
 Proof.
-  intros Hg; checked (check_pure (laplace_example (LaplacePure 1 (1 # 2)) (PureDp (1 # 2))) AddRemoveOne)
+  intros Hg; checked (check_pure (laplace_example 1 (LaplacePure 1 (1 # 2)) (PureDp (1 # 2))) AddRemoveOne)
     laplace_satisfied.
 Qed.
 
@@ -137,8 +137,19 @@ Theorem laplace_run_dp (grid : list R) :
   dp (one_part add_remove_one) (all_transcripts (laplace_run grid)) (run_law (laplace_run grid))
     (Q2R (2 # 5)) (Q2R (49 # 1000)).
 Proof.
-  intros Hg; set (cost := PrivacyLoss [(1, 1, O)%positive] (1 # 64) [] 32 12 1000 (49 # 1000) (2 # 5)).
-  checked (check_dp (laplace_example cost (ApproxDp (49 # 1000) (2 # 5))) AddRemoveOne) laplace_satisfied.
+  intros Hg; set (cost := PrivacyLoss [(1, 1, O)%positive] 1 (1 # 64) [] 32 12 1000 (49 # 1000) (2 # 5)).
+  checked (check_dp (laplace_example 1 cost (ApproxDp (49 # 1000) (2 # 5))) AddRemoveOne) laplace_satisfied.
+Qed.
+
+(** For two records at once: of twice the shift, delta is as large at an epsilon larger by a half. *)
+Theorem laplace_run_dp_of_two (grid : list R) :
+  ascending m_infty grid ->
+  dp (unit_neighbours 0 AddRemoveOne 2) (all_transcripts (laplace_run grid)) (run_law (laplace_run grid))
+    (Q2R (9 # 10)) (Q2R (49 # 1000)).
+Proof.
+  intros Hg; set (cost := LaplaceLosses [(1, 1)%positive] 2 (49 # 1000) (9 # 10)).
+  checked (check_group_dp (laplace_example 2 cost (ApproxDp (49 # 1000) (9 # 10))) AddRemoveOne 2)
+    laplace_satisfied.
 Qed.
 
 Theorem discrete_run_pure (grid : list R) :

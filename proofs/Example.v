@@ -322,7 +322,7 @@ Definition sampled_example (drawn : scheme) (moved : relation) (d : derivation) 
   Certificate
   [SampledStep drawn moved 1 d 1]
   [Event 1 [1%positive] 1]
-  [Node (PrivacyLoss [(1, 1, O)%positive] (1 # 4) [] 4 8 1000 (1 # 100000) (5 # 2)) []
+  [Node (PrivacyLoss [(1, 1, O)%positive] 1 (1 # 4) [] 4 8 1000 (1 # 100000) (5 # 2)) []
      (Claim moved 1 (ApproxDp (1 # 100000) (5 # 2)));
    Node EventsRule [1%positive] (Claim moved 1 (ApproxDp (1 # 100000) (5 # 2)))].
 
@@ -403,11 +403,11 @@ Qed.
 (** ** Laplace noise, and an answer *)
 
 (** How many records are positive, with noise of scale 2. *)
-Definition laplace_example (cost : rule) (claimed : notion) : certificate := Certificate
+Definition laplace_example (size : positive) (cost : rule) (claimed : notion) : certificate := Certificate
   [LaplaceStep AddRemoveOne 1 (Leaf HistogramL1 1) 2]
   [Event 1 [1%positive] 1]
-  [Node cost [] (Claim AddRemoveOne 1 claimed);
-   Node EventsRule [1%positive] (Claim AddRemoveOne 1 claimed)].
+  [Node cost [] (Claim AddRemoveOne size claimed);
+   Node EventsRule [1%positive] (Claim AddRemoveOne size claimed)].
 
 Definition is_positive (x : R) : euclidean 1 := fun _ => if Rle_dec x 0 then 0 else 1.
 
@@ -431,8 +431,8 @@ Proof.
     simpl in *; rewrite IH; unfold signed; ring.
 Qed.
 
-Theorem laplace_satisfied cost claimed grid :
-  ascending m_infty grid -> satisfies 0 (laplace_example cost claimed) (laplace_run grid).
+Theorem laplace_satisfied size cost claimed grid :
+  ascending m_infty grid -> satisfies 0 (laplace_example size cost claimed) (laplace_run grid).
 Proof.
   intros Hg; apply one_message_satisfies; [exact Hg|exact Logic.I|right; left].
   exists AddRemoveOne, 1%Q, (Leaf HistogramL1 1), 2%Q.
@@ -510,7 +510,7 @@ Definition by_zcdp : list node := [
 (** Its losses are multiples of an eighth. *)
 Definition by_its_loss : list node :=
   let claimed := Claim AddRemoveOne 1 (ApproxDp (1 # 100000) (20114 # 10000)) in
-  [Node (PrivacyLoss [(1, 1, O)%positive] (1 # 8) [] 32 12 1000 (1 # 100000) (20114 # 10000)) [] claimed;
+  [Node (PrivacyLoss [(1, 1, O)%positive] 1 (1 # 8) [] 32 12 1000 (1 # 100000) (20114 # 10000)) [] claimed;
    Node EventsRule [1%positive] claimed].
 
 Definition discrete_gaussian_run : list R -> execution R :=
@@ -557,7 +557,7 @@ Definition pure_example : certificate := Certificate
   [Event 1 [1%positive] 1]
   [Node (PureStepRule 1 (1 # 2)) [] (Claim ReplaceOne 1 (PureDp (1 # 2)));
    Node EventsRule [1%positive] (Claim ReplaceOne 1 (PureDp (1 # 2)));
-   Node (PrivacyLoss [(1, 1, O)%positive] (1 # 64) [] 32 12 1000 (63 # 1000) (2 # 5)) []
+   Node (PrivacyLoss [(1, 1, O)%positive] 1 (1 # 64) [] 32 12 1000 (63 # 1000) (2 # 5)) []
      (Claim ReplaceOne 1 (ApproxDp (63 # 1000) (2 # 5)));
    Node EventsRule [3%positive] (Claim ReplaceOne 1 (ApproxDp (63 # 1000) (2 # 5)))].
 

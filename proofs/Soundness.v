@@ -1001,12 +1001,9 @@ Proof.
   - unfold rho; rewrite F, Ec, sqrt_sqrt by exact Ps; field; lra.
 Qed.
 
-Lemma neighbours_sym a b : adj a b -> adj b a.
-Proof. destruct r0; intros []; constructor. Qed.
-
 Lemma differ_at_sym j x y : differ_at adj j x y -> differ_at adj j y x.
 Proof.
-  intros [A S]; split; [apply neighbours_sym, A|intros i N; symmetry; apply S, N].
+  intros [A S]; split; [apply (neighbours_sym null), A|intros i N; symmetry; apply S, N].
 Qed.
 
 (** Laplace noise: pure DP is zCDP. *)
@@ -1080,13 +1077,18 @@ Qed.
 
 (** ** Steps by their losses *)
 
-(** The two orders of data sets that differ by a record: with it against without it (or with a null
-    one), or the other way round. *)
+(** So many records at once, of one party. *)
+Section Together.
+
+Variable many : positive.
+
+Notation times := (Pos.to_nat many).
+Notation far := (IZR (Zpos many)).
+
+(** The two orders of data sets that differ by such records: with them against without them (or with
+    null ones), or the other way round. *)
 Definition in_order (with_first : bool) (a b : list X) : Prop :=
-  exists before z after,
-  let without := before ++ match r0 with ZeroOutOne => null :: after | _ => after end in
-  if with_first then a = before ++ z :: after /\ b = without
-  else a = without /\ b = before ++ z :: after.
+  if with_first then steps (loses null r0) times a b else steps (loses null r0) times b a.
 
 (** How far apart a Gaussian step brings two laws, whose shift is [mu]. *)
 Definition contrasted (with_first : bool) (x : contrast) (mu : R) {A} (l : list A)
@@ -1120,15 +1122,17 @@ Definition oriented (with_first : bool) (a b : list X) : Prop :=
 Definition apart (with_first : bool) (i : positive) {A} (l : list A) (p q : A -> R) : Prop :=
   match mechanism_at c i with
   | Some (SampledStep drawn moved squared _ std) =>
+      many = 1%positive ->
       contrasted with_first (contrast_of drawn moved) (sqrt (Q2R squared) / Q2R std) l p q
-  | Some (LaplaceStep _ _ _ _) => below_profile l p q (laplace_profile (exp (- cost i / 2)))
+  | Some (LaplaceStep _ _ _ _) => below_profile l p q (laplace_profile (exp (- (far * cost i) / 2)))
   | Some (DiscreteLaplaceStep _ squared _ scale) =>
-      below_profile l p q (geometric_profile (exp (- / Q2R scale)) (Z.to_nat (Z.sqrt (Qfloor squared))))
+      below_profile l p q (geometric_profile (exp (- / Q2R scale))
+                             (Z.to_nat (Z.sqrt (Qfloor (further many squared)))))
   | Some (DiscreteGaussianStep _ squared _ std) =>
-      moved_by (Q2R std) (Z.to_nat (Qfloor squared)) l p q
+      moved_by (Q2R std) (Z.to_nat (Qfloor (further many squared))) l p q
   | Some (ResponseStep truth answers) =>
       below_profile l p q (shared_profile (exp (cost i)) (Q2R (share_of truth answers)))
-  | Some (PureStep _ _ _ _) => below_profile l p q (shared_profile (exp (cost i)) 1)
+  | Some (PureStep _ _ _ _) => below_profile l p q (shared_profile (exp (far * cost i)) 1)
   | _ => True
   end.
 
@@ -1147,7 +1151,7 @@ Definition plain (i : positive) : Prop :=
   exists moved squared d std, mechanism_at c i = Some (GaussianStep moved squared d std).
 
 Definition mu_squared (i : positive) : R :=
-  match mechanism_at c i with Some (GaussianStep _ _ _ _) => cost i | _ => 0 end.
+  match mechanism_at c i with Some (GaussianStep _ _ _ _) => far * far * cost i | _ => 0 end.
 
 Lemma share_found i drawn moved squared d std :
   mechanism_at c i = Some (SampledStep drawn moved squared d std) ->
@@ -1199,7 +1203,9 @@ Definition bounds_step (with_first : bool) (i : positive) (L : loss) : Prop :=
 
 Lemma mu_squared_nonneg i : 0 <= mu_squared i.
 Proof.
-  pose proof (cost_nonneg i); unfold mu_squared; destruct (mechanism_at c i) as [[]|]; lra.
+  pose proof (cost_nonneg i); pose proof (Pos_real many).
+  assert (0 <= far * far) by nra.
+  unfold mu_squared; destruct (mechanism_at c i) as [[]|]; try lra; apply Rmult_le_pos; assumption.
 Qed.
 
 Lemma lossy_costs_nothing i : ~ plain i -> mu_squared i = 0.
@@ -1210,6 +1216,53 @@ Qed.
 
 Lemma one_at_most_exp i : 1 <= exp (cost i).
 Proof. rewrite <- exp_0; apply exp_le, cost_nonneg. Qed.
+
+(** Records at once move a value by as many times what one of them does. *)
+Lemma far_within (dist : (nat -> list X) -> (nat -> list X) -> R) (a : R) j k x y :
+  (forall x, dist x x = 0) -> (forall x y z, dist x z <= dist x y + dist y z) ->
+  (forall x y, differ_at adj j x y -> dist x y <= a) ->
+  steps (differ_at adj j) k x y -> dist x y <= INR k * a.
+Proof.
+  intros Z T One; revert y; induction k as [|k IH]; intros y.
+  - intros <-; rewrite Z; simpl; lra.
+  - intros (z & S' & A); rewrite S_INR; specialize (IH z S'); specialize (One z y A).
+    pose proof (T x z y); lra.
+Qed.
+
+Lemma further_root squared : 0 <= Q2R squared -> sqrt (Q2R (further many squared)) = INR times * sqrt (Q2R squared).
+Proof.
+  intros Sq; pose proof (Pos_real many); unfold further.
+  rewrite square_times, INR_positive, sqrt_mult by nra; rewrite sqrt_square by lra; reflexivity.
+Qed.
+
+Lemma further_nonneg squared : 0 <= Q2R squared -> 0 <= Q2R (further many squared).
+Proof.
+  intros Sq; pose proof (Pos_real many); unfold further; rewrite square_times.
+  apply Rmult_le_pos; [nra|exact Sq].
+Qed.
+
+Lemma far_in_l1 h j squared d s x y :
+  derived r0 d = Some s -> Q2R s = Q2R squared ->
+  (forall j data (signs : nat -> R), reads r h j = true -> (forall i, Rabs (signs i) = 1) ->
+     derives null r0 d (euclidean 1)
+       (fun part _ => total (seq 0 (dimension r h)) (fun i =>
+          signs i * value r h (with_part data j part) i))) ->
+  reads r h j = true -> steps (differ_at adj j) times x y ->
+  total (seq 0 (dimension r h)) (fun i => Rabs (value r h x i - value r h y i))
+    <= sqrt (Q2R (further many squared)).
+Proof.
+  intros D E Read R Sxy.
+  assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
+  rewrite (further_root _ Sq).
+  apply (far_within (fun x y => total (seq 0 (dimension r h)) (fun i => Rabs (value r h x i - value r h y i)))
+           _ j); [| | |exact Sxy].
+  - intros u; apply total_zero; intros i _; rewrite Rminus_diag_eq by reflexivity; apply Rabs_R0.
+  - intros u v w; rewrite <- total_plus; apply total_le; intros i _.
+    replace (value r h u i - value r h w i)
+      with ((value r h u i - value r h v i) + (value r h v i - value r h w i)) by ring.
+    apply Rabs_triang.
+  - intros u v Duv; apply (moved_in_l1 h j squared d s); assumption.
+Qed.
 
 Lemma answers_below l p q F :
   below_profile l p q F -> below_profile (map Answer l) (of_answers p) (of_answers q) F.
@@ -1248,14 +1301,15 @@ Qed.
 
 (** What moves no probability by more than that is such an answer that everybody gives. *)
 Lemma pure_below h j x y :
-  pure_round h -> reads r h j = true -> differ_at adj j x y ->
+  pure_round h -> reads r h j = true -> steps (differ_at adj j) times x y ->
   below_profile (next_messages r h) (next_law r x h) (next_law r y h)
-    (shared_profile (exp (cost (mechanism_of h))) 1).
+    (shared_profile (exp (far * cost (mechanism_of h))) 1).
 Proof.
-  intros (_ & L & _ & P) R Dxy a b Ha Hb; unfold shared_profile.
-  rewrite Rmult_1_l, Rminus_eq_0, Rmult_0_l, Rplus_0_r.
+  intros (_ & L & _ & P) R Sxy a b Ha Hb; unfold shared_profile.
+  rewrite Rmult_1_l, Rminus_eq_0, Rmult_0_l, Rplus_0_r, <- INR_positive.
+  pose proof (pure_group (differ_at adj j) _ (fun x => next_law r x h) _ times (P j R)) as G.
   apply odds_dominate; try assumption; try apply L; intros m I.
-  split; [apply (P j R x y Dxy m I)|apply (P j R y x (differ_at_sym j x y Dxy) m I)].
+  split; [exact (G x y Sxy m I)|exact (G y x (steps_sym _ _ _ _ (differ_at_sym j) Sxy) m I)].
 Qed.
 
 Lemma laplace_cost_eq i moved squared d b :
@@ -1265,26 +1319,29 @@ Proof. intros F; unfold cost; rewrite F; reflexivity. Qed.
 Lemma laplace_below h j x y moved squared d b :
   laplace_round null r h (Some (LaplaceStep moved squared d b)) ->
   mechanism_at c (mechanism_of h) = Some (LaplaceStep moved squared d b) ->
-  reads r h j = true -> differ_at adj j x y ->
+  reads r h j = true -> steps (differ_at adj j) times x y ->
   below_profile (next_messages r h) (next_law r x h) (next_law r y h)
-    (laplace_profile (exp (- cost (mechanism_of h) / 2))).
+    (laplace_profile (exp (- (far * cost (mechanism_of h)) / 2))).
 Proof.
   intros (moved' & squared' & d' & b' & [[F' N]|[F' _]] & Read & _) F R Dxy; [|discriminate F'].
   injection F' as <- <- <- <-; rewrite (laplace_cost_eq _ _ _ _ _ F).
   destruct (laplace_found _ _ _ _ _ (or_introl F)) as (-> & B & Sums & s & D & E).
+  assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
+  replace (far * (sqrt (Q2R squared) / Q2R b)) with (sqrt (Q2R (further many squared)) / Q2R b)
+    by (rewrite (further_root _ Sq), INR_positive; unfold Rdiv; ring).
   unfold next_messages, next_law; rewrite N; apply numbers_below.
-  apply (vector_laplace_profile (differ_at adj j) (value r h) (Q2R b) (sqrt (Q2R squared))
-           (dimension r h) (cuts r h)); [exact B| | |exact Dxy].
+  apply (vector_laplace_profile (steps (differ_at adj j) times) (value r h) (Q2R b)
+           (sqrt (Q2R (further many squared))) (dimension r h) (cuts r h)); [exact B| | |exact Dxy].
   - apply (grids_ascend null c r run_satisfies h).
-  - intros u v Duv; apply (moved_in_l1 h j squared d s); auto.
+  - intros u v Duv; apply (far_in_l1 h j squared d s); auto.
 Qed.
 
 Lemma geometric_below h j x y moved squared d b :
   laplace_round null r h (Some (DiscreteLaplaceStep moved squared d b)) ->
   mechanism_at c (mechanism_of h) = Some (DiscreteLaplaceStep moved squared d b) ->
-  reads r h j = true -> differ_at adj j x y ->
+  reads r h j = true -> steps (differ_at adj j) times x y ->
   below_profile (next_messages r h) (next_law r x h) (next_law r y h)
-    (geometric_profile (exp (- / Q2R b)) (Z.to_nat (Z.sqrt (Qfloor squared)))).
+    (geometric_profile (exp (- / Q2R b)) (Z.to_nat (Z.sqrt (Qfloor (further many squared))))).
 Proof.
   intros (moved' & squared' & d' & b' & [[F' _]|(F' & N & Whole)] & Read & _) F R Dxy; [discriminate F'|].
   injection F' as <- <- <- <-.
@@ -1292,7 +1349,8 @@ Proof.
   assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
   assert (Ints : forall x i, exists n, value r h x i = IZR n)
     by (intros u i; destruct (Whole u i) as [n ->]; eauto).
-  pose proof (whole_moves h x y squared Ints Sq (moved_in_l1 h j squared d s x y D E Read R Dxy)) as M.
+  pose proof (whole_moves h x y (further many squared) Ints (further_nonneg _ Sq)
+                (far_in_l1 h j squared d s x y D E Read R Dxy)) as M.
   rewrite l1_total in M; unfold whole_root in M; rewrite Q2R_integer in M; apply le_IZR in M.
   unfold next_messages, next_law; rewrite N; apply numbers_below.
   apply (vector_geometric_profile (dimension r h) (cuts r h) (fun i => Int_part (value r h x i))
@@ -1305,26 +1363,34 @@ Qed.
 Lemma discrete_gaussian_below h j x y moved squared d std :
   gaussian_round null r h (Some (DiscreteGaussianStep moved squared d std)) ->
   mechanism_at c (mechanism_of h) = Some (DiscreteGaussianStep moved squared d std) ->
-  reads r h j = true -> differ_at adj j x y ->
-  moved_by (Q2R std) (Z.to_nat (Qfloor squared)) (next_messages r h) (next_law r x h) (next_law r y h).
+  reads r h j = true -> steps (differ_at adj j) times x y ->
+  moved_by (Q2R std) (Z.to_nat (Qfloor (further many squared)))
+    (next_messages r h) (next_law r x h) (next_law r y h).
 Proof.
   intros (moved' & squared' & d' & std' & [[[[F' _]|(drawn & F' & _)] _]|(F' & N & Whole)] & Read & _) F R Dxy;
     try discriminate F'; injection F' as <- <- <- <-.
   destruct (gaussian_found _ _ _ _ _ (or_intror F)) as (-> & Hs & s & D & E).
   assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
-  pose proof (part_sensitivity (euclidean (dimension r h)) h j squared d s (value r h) D E
-                (fun data => Read j data R) R x y Dxy) as Near.
+  assert (Near : norm (sub (V := euclidean (dimension r h)) (value r h x) (value r h y))
+                 <= sqrt (Q2R (further many squared))).
+  { rewrite (further_root _ Sq).
+    apply (far_within (fun x y => norm (sub (V := euclidean (dimension r h)) (value r h x) (value r h y)))
+             _ j); [| |apply (part_sensitivity (euclidean (dimension r h)) h j squared d s (value r h) D E
+                              (fun data => Read j data R) R)|exact Dxy].
+    - intros u; rewrite sub_diag; apply norm_zero.
+    - intros u v w; eapply Rle_trans; [|apply norm_add]; right; f_equal.
+      extensionality i; unfold sub; simpl; ring. }
   set (u := fun i => Int_part (value r h x i)); set (v := fun i => Int_part (value r h y i)).
   set (gap := sub (V := euclidean (dimension r h)) (value r h x) (value r h y)) in Near.
-  pose proof (norm_pos gap) as Pn; apply (Rmult_le_compat _ _ _ _ Pn Pn Near) in Near; rewrite sqrt_sqrt in Near by exact Sq.
+  pose proof (norm_pos gap) as Pn; apply (Rmult_le_compat _ _ _ _ Pn Pn Near) in Near; rewrite sqrt_sqrt in Near by exact (further_nonneg _ Sq).
   rewrite norm_sq in Near; unfold next_messages, next_law; rewrite N.
   assert (Squares : total (seq 0 (dimension r h)) (fun i => (IZR (u i) - IZR (v i)) * (IZR (u i) - IZR (v i)))
-                    <= INR (Z.to_nat (Qfloor squared))).
+                    <= INR (Z.to_nat (Qfloor (further many squared)))).
   { set (n := fold_right (fun i n => ((u i - v i) * (u i - v i) + n)%Z) 0%Z (seq 0 (dimension r h))).
     assert (En : total (seq 0 (dimension r h)) (fun i => (IZR (u i) - IZR (v i)) * (IZR (u i) - IZR (v i))) = IZR n).
     { unfold n; induction (seq 0 (dimension r h)) as [|i l IH]; cbn [total fold_right]; [reflexivity|].
       rewrite IH, plus_IZR, mult_IZR, minus_IZR; reflexivity. }
-    assert (Le : IZR n <= Q2R squared).
+    assert (Le : IZR n <= Q2R (further many squared)).
     { rewrite <- En; eapply Rle_trans; [|exact Near]; right; unfold gap, sub; simpl; apply total_ext.
       intros i _; unfold u, v; destruct (Whole x i) as [k ->], (Whole y i) as [k' ->].
       rewrite !int_part_whole; ring. }
@@ -1335,8 +1401,21 @@ Proof.
   exists ways; split; [exact Pw|split; [exact Sw|]]; intros K HK; apply numbers_below, (B K HK).
 Qed.
 
+Lemma far_gdp h s std j x y :
+  normal_round h s std -> plain_round h s std -> reads r h j = true ->
+  steps (differ_at adj j) times x y ->
+  below_profile (next_messages r h) (next_law r x h) (next_law r y h)
+    (gaussian_profile (sqrt (far * far * cost (mechanism_of h)))).
+Proof.
+  intros Round Plain R Sxy; pose proof (Pos_real many).
+  rewrite sqrt_mult, sqrt_square, <- INR_positive by (try apply cost_nonneg; nra).
+  apply (gdp_group (differ_at adj j) (next_messages r h) (fun x => next_law r x h)); auto using sqrt_pos.
+  - intros u; apply laws.
+  - intros u v Duv; apply (round_gdp h s std j); assumption.
+Qed.
+
 Lemma round_loss with_first h j x y L :
-  reads r h j = true -> differ_at adj j x y -> oriented with_first (x j) (y j) ->
+  reads r h j = true -> same_but j x y -> steps (differ_at adj j) times x y -> oriented with_first (x j) (y j) ->
   bounds_step with_first (mechanism_of h) L ->
   (mu_squared (mechanism_of h) = 0 /\
    below_profile (next_messages r h) (next_law r x h) (next_law r y h) (profile L)) \/
@@ -1344,7 +1423,7 @@ Lemma round_loss with_first h j x y L :
    below_profile (next_messages r h) (next_law r x h) (next_law r y h)
      (gaussian_profile (sqrt (mu_squared (mechanism_of h))))).
 Proof.
-  intros R Dxy O (_ & _ & None' & Bound).
+  intros R Same Sxy O (_ & _ & None' & Bound).
   assert (Lossy : ~ plain (mechanism_of h) ->
             apart with_first (mechanism_of h) (next_messages r h) (next_law r x h) (next_law r y h) ->
             (mu_squared (mechanism_of h) = 0 /\
@@ -1358,19 +1437,19 @@ Proof.
     [| |pose proof Pure as ((m & F & In & Not) & _)].
   2:{ apply Lossy; [intros (? & ? & ? & ? & P); rewrite F in P; discriminate P|].
       unfold apart; rewrite F; destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|G]]]; rewrite F in G.
-      - apply (discrete_gaussian_below h j x y _ _ _ _ G F R Dxy).
+      - apply (discrete_gaussian_below h j x y _ _ _ _ G F R Sxy).
       - destruct G as (? & ? & ? & ? & [[G _]|[G _]] & _); discriminate G.
       - destruct G as (? & ? & G & _); discriminate G.
       - destruct G as (? & ? & ? & ? & ? & G & _); discriminate G. }
   2:{ apply Lossy; [intros (? & ? & ? & ? & P); rewrite F in P; injection P as ->; discriminate Not|].
       unfold apart; rewrite F; destruct m as [| | | | |truth answers|moved squared d b| |]; try discriminate In;
-        try discriminate Not; [> | | |exact (pure_below h j x y Pure R Dxy)];
+        try discriminate Not; [> | | |exact (pure_below h j x y Pure R Sxy)];
         destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|G]]]; rewrite F in G;
         try (destruct G as (? & ? & ? & ? & ? & G & _); discriminate G);
         try (destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); discriminate G).
-      - apply (laplace_below h j x y _ _ _ _ G F R Dxy).
+      - apply (laplace_below h j x y _ _ _ _ G F R Sxy).
       - destruct G as (? & ? & G & _); discriminate G.
-      - apply (geometric_below h j x y _ _ _ _ G F R Dxy).
+      - apply (geometric_below h j x y _ _ _ _ G F R Sxy).
       - destruct G as (? & ? & G & _); discriminate G.
       - destruct G as (? & ? & ? & ? & [[G _]|[G _]] & _); discriminate G.
       - apply response_below; [exact G|exact F]. }
@@ -1380,11 +1459,14 @@ Proof.
   destruct Kind as [Plain|S].
   { assert (Step := Plain); destruct Step as ((moved & squared & d & std & F) & _); right.
     split; [apply None'; exists moved, squared, d, std; exact F|].
-    unfold mu_squared; rewrite F; apply (round_gdp h s std0 j x y Kept Plain R Dxy). }
+    unfold mu_squared; rewrite F; apply (far_gdp h s std0 j x y Kept Plain R Sxy). }
   pose proof (drawn_distribution h s std0 S) as Draw.
   destruct S as (drawn & moved & squared & d & std & F & Es & En & As & Ea & U & In_sample & Absent).
   apply Lossy; [intros (? & ? & ? & ? & P); rewrite F in P; discriminate P|].
-  destruct (sampled_found _ _ _ _ _ _ F) as (Em & _); unfold apart; rewrite F, Messages, !Law.
+  destruct (sampled_found _ _ _ _ _ _ F) as (Em & _); unfold apart; rewrite F, Messages, !Law; intros Alone.
+  assert (Dxy : differ_at adj j x y).
+  { clear - Sxy Alone; rewrite Alone in Sxy; destruct Sxy as (z & <- & A); exact A. }
+  clear Same.
   assert (Drawn : In j (sampled_parties r h)) by apply In_sample, R.
   assert (Neighbours : forall u v, differ_at adj j u v ->
             below_profile (vector_outcomes (dimension r h) (cuts r h))
@@ -1478,7 +1560,14 @@ Proof.
     - intros M' Laws' Step; apply poisson_replaced; [lra|exact Hshare|exact Laws'| | |exact A].
       + intros t t'; apply (Step true).
       + intros t t'; apply (Step false). }
-  apply numbers_below; destruct (O Ea) as (before & z & after & O').
+  apply numbers_below.
+  assert (O' : exists before z after,
+            let without := before ++ match r0 with ZeroOutOne => null :: after | _ => after end in
+            if with_first then x j = before ++ z :: after /\ y j = without
+            else x j = without /\ y j = before ++ z :: after).
+  { specialize (O Ea); unfold in_order in O; rewrite Alone in O; destruct with_first;
+      destruct O as (w & <- & before & z & after & -> & ->); exists before, z, after; split; reflexivity. }
+  destruct O' as (before & z & after & O').
   set (M := noisy_vector (dimension r h) (value r h) std0).
   set (kept := match r0 with ZeroOutOne => null :: after | _ => after end) in O'.
   (* a null record is not there *)
@@ -1530,18 +1619,18 @@ Proof.
 Qed.
 
 Theorem run_loss with_first j x y listed extra (K : positive -> loss) :
-  differ_at adj j x y -> oriented with_first (x j) (y j) ->
+  same_but j x y -> steps (differ_at adj j) times x y -> oriented with_first (x j) (y j) ->
   Permutation (allowed c j ++ extra) listed ->
   (forall i, In i listed -> bounds_step with_first i (K i)) ->
   below_profile (all_transcripts r) (run_law r x) (run_law r y)
     (together K mu_squared listed).
 Proof.
-  intros Dxy O P B.
+  intros Same Sxy O P B.
   apply (loss_filter Pos.eq_dec (next_messages r) (next_law r x) (next_law r y)
            (fun h => laws x h) (fun h => laws y h)
            (fun h => if reads r h j then Some (mechanism_of h) else None)) with (K := K).
   - intros h E; destruct (reads r h j) eqn:R; [discriminate|].
-    intros m I; apply unread with j; assumption.
+    intros m I; apply unread_same with j; assumption.
   - intros i I; destruct (B i I) as (P1 & P2 & _); auto using mu_squared_nonneg.
   - intros h i E I; destruct (reads r h j) eqn:R; [injection E as <-|discriminate].
     apply (round_loss with_first h j); auto.
@@ -1550,20 +1639,22 @@ Proof.
     rewrite taken_met, app_assoc, Q; exact P.
 Qed.
 
+End Together.
+
 Lemma run_laws x : distribution (all_transcripts r) (run_law r x).
 Proof. apply run_distribution; intros h; apply laws. Qed.
 
 (** ** Claims *)
 
-(** Of a record of party [j] that meets no other steps than these: (eps, delta)-DP. *)
-Definition indistinct (j : nat) (listed : list positive) (eps delta : R) : Prop :=
-  forall x y extra event, differ_at adj j x y ->
+(** Of [k] records at once of party [j] that meet no other steps than these: (eps, delta)-DP. *)
+Definition indistinct (k : positive) (j : nat) (listed : list positive) (eps delta : R) : Prop :=
+  forall x y extra event, differ_at (at_once null r0 k) j x y ->
   Permutation (allowed c j ++ extra) listed ->
   prob (all_transcripts r) (run_law r x) event
     <= exp eps * prob (all_transcripts r) (run_law r y) event + delta.
 
-Lemma indistinct_weaken j listed eps eps' delta :
-  eps <= eps' -> indistinct j listed eps delta -> indistinct j listed eps' delta.
+Lemma indistinct_weaken k j listed eps eps' delta :
+  eps <= eps' -> indistinct k j listed eps delta -> indistinct k j listed eps' delta.
 Proof.
   intros H I x y extra event D P; eapply Rle_trans; [apply (I x y extra event D P)|].
   assert (0 <= prob (all_transcripts r) (run_law r y) event).
@@ -1577,7 +1668,8 @@ Definition unit_steps (s : claim) : positive :=
   if relation_eqb (claim_relation s) r0 then claim_group s else (2 * claim_group s)%positive.
 
 Definition known_unit (s : claim) : Prop :=
-  claim_relation s = r0 \/ claim_relation s = ReplaceOne.
+  claim_relation s = r0 \/
+  claim_relation s = ReplaceOne /\ match claim_notion s with ApproxDp _ _ => False | _ => True end.
 
 (** What steps cost a record of party [j] in a notion, [k] records away, at most. *)
 Definition within (kind : notion) (k : positive) (j : nat) (listed : list positive) (a : R) : Prop :=
@@ -1587,7 +1679,7 @@ Definition within (kind : notion) (k : positive) (j : nat) (listed : list positi
   | Zcdp _ => far * far * total listed rho <= a
   | PureDp _ => far * total listed cost <= a
   | Rdp order _ => 1 < Q2R order /\ Q2R order * (far * far * total listed rho) <= a
-  | ApproxDp delta _ => k = 1%positive /\ indistinct j listed a (Q2R delta)
+  | ApproxDp delta _ => indistinct k j listed a (Q2R delta)
   end.
 
 (** A part costs any party's record its steps; a claim about the whole holds. *)
@@ -1610,7 +1702,7 @@ Proof. destruct kind; simpl; intuition lra. Qed.
 Lemma within_up kind k j listed a b : a <= b -> within kind k j listed a -> within kind k j listed b.
 Proof.
   intros H; destruct kind; simpl; try lra.
-  intros [E I]; split; [exact E|apply indistinct_weaken with (1 := H), I].
+  apply indistinct_weaken with (1 := H).
 Qed.
 
 (** Fewer steps cost no more. *)
@@ -1630,8 +1722,8 @@ Proof.
   - destruct W as [Ho W]; split; [exact Ho|]; eapply Rle_trans; [|exact W]; rewrite Er.
     apply Rmult_le_compat_l; [lra|].
     pose proof (Rmult_le_pos _ _ (Rlt_le _ _ (Rmult_lt_0_compat _ _ Pk Pk)) Nr); lra.
-  - destruct W as [Ek I]; split; [exact Ek|]; intros x y more event D Q.
-    apply (I x y (more ++ extra) event D); rewrite <- P, app_assoc; apply Permutation_app_tail, Q.
+  - intros x y more event D Q.
+    apply (W x y (more ++ extra) event D); rewrite <- P, app_assoc; apply Permutation_app_tail, Q.
 Qed.
 
 Lemma comparable_within n kind k j listed a :
@@ -1663,18 +1755,21 @@ Lemma within_valid e s a :
 Proof. destruct s as [r' g []]; intros K W; split; try exact K; exact W. Qed.
 
 Lemma same_unit_eq s t :
-  same_unit s t = true -> unit_steps s = unit_steps t /\ (known_unit s -> known_unit t).
+  same_unit s t = true -> unit_steps s = unit_steps t.
 Proof.
-  unfold same_unit, unit_steps, known_unit; rewrite andb_true_iff, Pos.eqb_eq.
-  intros [R ->]; apply relation_eqb_eq in R as ->; auto.
+  unfold same_unit, unit_steps; rewrite andb_true_iff, Pos.eqb_eq.
+  intros [R ->]; apply relation_eqb_eq in R as ->; reflexivity.
 Qed.
 
 (** One step of the mechanisms' own relation. *)
-Lemma unit_of_one n : unit_steps (Claim r0 1 n) = 1%positive /\ known_unit (Claim r0 1 n).
+Lemma unit_of_own k n : unit_steps (Claim r0 k n) = k /\ known_unit (Claim r0 k n).
 Proof.
   unfold unit_steps, known_unit; cbn [claim_relation claim_group].
   destruct r0; split; try reflexivity; left; reflexivity.
 Qed.
+
+Lemma unit_of_one n : unit_steps (Claim r0 1 n) = 1%positive /\ known_unit (Claim r0 1 n).
+Proof. apply unit_of_own. Qed.
 
 (** A step, to everybody. *)
 Definition single (i : positive) : Prop := forall j, steps_of c j i = [i].
@@ -1781,6 +1876,25 @@ Proof.
   apply root_le; assumption.
 Qed.
 
+Lemma far_root_at_most k m moved squared d b eps :
+  mechanism_at c m = Some (LaplaceStep moved squared d b) \/
+  mechanism_at c m = Some (PureStep moved squared d b) ->
+  (Qle_bool 0 eps && Qle_bool (further k squared / (b * b)) (eps * eps))%bool = true ->
+  IZR (Zpos k) * cost m <= Q2R eps.
+Proof.
+  intros F G.
+  destruct (laplace_found m moved squared d b ltac:(destruct F; auto)) as (_ & B & _ & s & D & E).
+  assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
+  apply andb_true_iff in G as [G0 G]; apply nonnegative_R in G0; apply Qle_bool_R in G.
+  rewrite Q2R_div, !Q2R_mult in G by (rewrite Q2R_mult; nra).
+  replace (IZR (Zpos k) * cost m) with (sqrt (Q2R (further k squared)) / Q2R b).
+  2:{ rewrite (further_root k _ Sq), INR_positive.
+      unfold cost; destruct F as [F|F]; rewrite F; unfold Rdiv; ring. }
+  rewrite <- (sqrt_square (Q2R b)) by lra.
+  rewrite <- sqrt_div by (try nra; apply further_nonneg, Sq).
+  apply root_le; [assumption|]; unfold further in *; rewrite !Q2R_mult in *; exact G.
+Qed.
+
 Lemma laplace_cost m eps step :
   laplace_suffices eps step = true -> mechanism_at c m = Some step ->
   single m /\ cost m <= Q2R eps.
@@ -1836,7 +1950,7 @@ Proof.
     injection H as <- <-.
     specialize (IH premises rest most (fun j I => V j (or_intror I)) C).
     destruct (part_within e1 s1 _ (V _ (or_introl eq_refl)) (same_comparable _ _ E)) as [_ W].
-    specialize (W j); rewrite (proj1 (same_unit_eq _ _ U)) in W; pose proof (Pos_real n) as Pn.
+    specialize (W j); rewrite (same_unit_eq _ _ U) in W; pose proof (Pos_real n) as Pn.
     rewrite Q2R_plus', Q2R_times; apply Rlt_le in Pn.
     pose proof (fun price => weight_app price j (repeated_exposure n e1) rest) as App.
     pose proof (fun price => weight_repeated price j n e1) as Often; unfold weight in App, Often.
@@ -1884,17 +1998,17 @@ Qed.
 (** ** Groups of what a part is about *)
 
 Lemma enlarged_valid e k group (r' : relation) s s' :
-  (forall n, known_unit s -> known_unit (Claim r' group n) /\
-     unit_steps (Claim r' group n) = (k * unit_steps s)%positive) ->
+  (forall n, match n with ApproxDp _ _ => False | _ => True end -> known_unit s ->
+     known_unit (Claim r' group n) /\ unit_steps (Claim r' group n) = (k * unit_steps s)%positive) ->
   valid (Part e s) -> enlarged k group r' s = Some s' -> valid (Part e s').
 Proof.
   intros U V; unfold enlarged; destruct (Pos.eqb (claim_group s) 1); [|discriminate].
   pose proof (Pos_real k) as Pk; apply Rlt_le in Pk.
   destruct s as [r1 g [a|a|a|o a|o a]]; cbn [claim_notion]; try discriminate;
     intros H; injection H as <-; destruct V as [Known W];
-    [specialize (U (Gdp (integer k * integer k * a)) Known)
-    |specialize (U (Zcdp (integer k * integer k * a)) Known)
-    |specialize (U (PureDp (integer k * a)) Known)]; destruct U as [Known' U];
+    [specialize (U (Gdp (integer k * integer k * a)) I Known)
+    |specialize (U (Zcdp (integer k * integer k * a)) I Known)
+    |specialize (U (PureDp (integer k * a)) I Known)]; destruct U as [Known' U];
     (split; [exact Known'|]); intros j; specialize (W j);
     cbn [claim_notion cost_of_notion within] in *;
     rewrite U, Pos2Z.inj_mul, mult_IZR, ?square_times, ?Q2R_mult, ?Q2R_integer_positive.
@@ -1912,14 +2026,14 @@ Proof.
       [|destruct (claim_relation s); try discriminate]; unfold enlarged in H;
       destruct (Pos.eqb_spec (claim_group s) 1) as [E|]; try discriminate; exact E. }
   destruct rule; try contradiction; cbn [concluded] in H.
-  - apply enlarged_valid with (2 := V) (3 := H); intros n; unfold known_unit, unit_steps.
-    cbn [claim_relation claim_group]; rewrite One; intros Known; split; [exact Known|].
+  - apply enlarged_valid with (2 := V) (3 := H); intros n Curve; unfold known_unit, unit_steps.
+    cbn [claim_relation claim_group claim_notion]; rewrite One; intros Known; split; [tauto|].
     destruct (relation_eqb _ _); lia.
   - assert (Other : claim_relation s <> ReplaceOne) by (intros E; rewrite E in H; discriminate).
     assert (H' : enlarged 2 1 ReplaceOne s = Some s') by (destruct (claim_relation s); [congruence| |]; exact H).
-    apply enlarged_valid with (2 := V) (3 := H'); intros n; unfold known_unit, unit_steps.
-    cbn [claim_relation claim_group]; rewrite One; intros [E|E]; [|congruence].
-    split; [right; reflexivity|]; rewrite E in *; destruct r0; try congruence; reflexivity.
+    apply enlarged_valid with (2 := V) (3 := H'); intros n Curve; unfold known_unit, unit_steps.
+    cbn [claim_relation claim_group claim_notion]; rewrite One; intros [E|[E _]]; [|congruence].
+    split; [auto|]; rewrite E in *; destruct r0; try congruence; reflexivity.
 Qed.
 
 Lemma dearest_within premises first covered most :
@@ -1935,7 +2049,7 @@ Proof.
     pose proof (maximum_ge (cost_of_notion (claim_notion s1)) most') as [M1 M2].
     intros e [<-|Ie] j.
     + destruct (part_within e1 s1 _ (V _ (or_introl eq_refl)) E) as [_ W]; specialize (W j).
-      rewrite (proj1 (same_unit_eq _ _ U)) in W; apply within_up with (1 := M1), W.
+      rewrite (same_unit_eq _ _ U) in W; apply within_up with (1 := M1), W.
     + apply within_up with (1 := M2).
       apply (IH covered' most' (fun j I => V j (or_intror I)) eq_refl e Ie).
 Qed.
@@ -1990,7 +2104,7 @@ Proof.
   unfold known_unit, unit_steps, group_neighbours; intros Known.
   destruct (relation_eqb (claim_relation s) r0) eqn:E; [apply relation_eqb_eq in E as ->; auto|].
   assert (Other : r0 <> ReplaceOne /\ claim_relation s = ReplaceOne).
-  { destruct Known as [Er|Er]; rewrite Er in *; [revert E; destruct r0; discriminate|].
+  { destruct Known as [Er|[Er _]]; rewrite Er in *; [revert E; destruct r0; discriminate|].
     split; [intros E'; rewrite E' in E; discriminate|reflexivity]. }
   destruct Other as [Hr ->]; rewrite Pos2Nat.inj_mul; change (Pos.to_nat 2) with 2%nat.
   generalize (Pos.to_nat (claim_group s)) as k; intros k; revert y.
@@ -2041,28 +2155,26 @@ Proof.
       [apply run_zcdp; [exact Pays|]|exact Ho|apply (Near x y Known A)].
     intros j; apply Divided, Divided; [exact Square|lra|apply (W j)].
   - split; [exact I|]; intros x y A event; cbn [claim_notion] in *.
-    apply (Near x y Known) in A; rewrite (proj1 (W O)) in A.
-    destruct A as (z & <- & j & Axy & Same); destruct (W j) as [_ D].
-    apply (D x y [] event (conj Axy Same)); rewrite app_nil_r; reflexivity.
+    destruct Known as [Er|[_ []]]; cbn [claim_relation] in Er; subst r'.
+    rewrite (proj1 (unit_of_own g (ApproxDp o b)) : k = g) in W.
+    destruct A as (j & A); apply (W j x y [] event A); rewrite app_nil_r; reflexivity.
 Qed.
 
 (** Of steps whose losses are bounded in both orders. *)
-Lemma losses_indistinct j listed eps delta :
+Lemma losses_indistinct k j listed eps delta :
   (forall with_first, exists K,
-     (forall i, In i listed -> bounds_step with_first i (K i)) /\
-     together K mu_squared listed 1 (exp eps) <= delta) ->
-  indistinct j listed eps delta.
+     (forall i, In i listed -> bounds_step k with_first i (K i)) /\
+     together K (mu_squared k) listed 1 (exp eps) <= delta) ->
+  indistinct k j listed eps delta.
 Proof.
   intros H x y extra event [Axy Same] P.
-  assert (O : exists with_first, oriented with_first (x j) (y j)).
-  { unfold oriented, in_order; destruct r0 eqn:Ea;
-      [exists true; congruence| |];
-      inversion Axy as [before after z E1 E2|before after z E1 E2];
-      [exists true|exists false|exists true|exists false]; intros _;
-      exists before, z, after; auto. }
+  assert (O : exists with_first, oriented k with_first (x j) (y j)).
+  { clear - Axy; unfold oriented, in_order, at_once in *; destruct r0;
+      [exists true; congruence|destruct Axy; [exists true|exists false]; auto..]. }
   destruct O as [with_first O]; destruct (H with_first) as (K & B & D).
+  apply at_once_steps, (with_part_steps j _ x y) in Axy; [|exact Same].
   apply (loss_dp _ _ _ _ eps delta event
-           (run_loss with_first j x y listed extra K (conj Axy Same) O P B) D).
+           (run_loss k with_first j x y listed extra K Same Axy O P B) D).
 Qed.
 
 Lemma same_exposures_in covered vs v : same_exposures covered vs = true -> In v vs -> In v covered.
@@ -2104,9 +2216,13 @@ Qed.
 
 Section OfParty.
 
-Variable party : nat.
+Variables (party : nat) (many : positive).
 
 Notation unrolled := (unrolled party).
+Notation apart := (apart many).
+Notation mu_squared := (mu_squared many).
+Notation bounds_step := (bounds_step many).
+Notation far := (IZR (Zpos many)).
 
 Lemma unrolled_cons mn e : unrolled (mn :: e) = unrolled [mn] ++ unrolled e.
 Proof. unfold unrolled; cbn [flat_map]; rewrite app_nil_r; reflexivity. Qed.
@@ -2210,7 +2326,7 @@ Proof.
       as [[|drawn moved squared d std|moved squared d b'|moved squared d b'|moved squared d std
           |truth answers|moved squared d b'| |]|] eqn:F;
     try exact I.
-  - apply (Normal drawn moved squared d std); reflexivity.
+  - intros _; apply (Normal drawn moved squared d std); reflexivity.
   - intros a b Ha Hb; rewrite excess_diag by exact One.
     apply laplace_profile_ge; try assumption; left; apply exp_pos.
   - destruct (laplace_found _ _ _ _ _ (or_intror (or_introl F))) as (_ & B & _).
@@ -2225,23 +2341,24 @@ Proof.
     assert (0 < (1 - Q2R truth) / (INR (Pos.to_nat answers) - 1)) by (apply Rdiv_lt_0_compat; lra).
     lra.
   - intros a b Ha Hb; rewrite excess_diag by exact One.
-    apply shared_profile_diag; try assumption; [apply one_at_most_exp|lra].
+    apply shared_profile_diag; try assumption; [|lra].
+    rewrite <- exp_0; apply exp_le, Rmult_le_pos; [pose proof (Pos_real many); lra|apply cost_nonneg].
 Qed.
 
 Lemma root_odds_sound p i moved squared d b e :
   (0 <= p)%Z -> mechanism_at c i = Some (PureStep moved squared d b) ->
-  root_odds p (squared / (b * b)) = Some e -> exp (cost i) <= IZR e / unit_of p.
+  root_odds p (further many squared / (b * b)) = Some e -> exp (far * cost i) <= IZR e / unit_of p.
 Proof.
-  intros Hp F; unfold root_odds; cbv zeta; set (far := LaplaceLoss.root_above p _).
+  intros Hp F; unfold root_odds; cbv zeta; set (reach := LaplaceLoss.root_above p _).
   destruct (_ && _)%bool eqn:G; [|discriminate].
-  destruct (exp_of_rational p far) as [[l u]|] eqn:Ex; [|discriminate]; intros H; injection H as <-.
+  destruct (exp_of_rational p reach) as [[l u]|] eqn:Ex; [|discriminate]; intros H; injection H as <-.
   apply exp_of_rational_sound in Ex as [_ Ex]; [|exact Hp]; apply Rle_trans with (2 := Ex), exp_le.
-  apply (root_at_most i moved squared d b); auto.
+  apply (far_root_at_most many i moved squared d b); auto.
 Qed.
 
 Lemma losses_sound i m w bits step dense tail l l' :
   (0 <= w)%Z -> (0 <= bits)%Z -> 0 < Q2R step -> mechanism_at c i = Some m ->
-  losses_of m w bits step dense tail = Some (l, l') -> forall with_first : bool,
+  losses_of many m w bits step dense tail = Some (l, l') -> forall with_first : bool,
   let k := if with_first then l else l' in
   sound_list k /\ bounds_step with_first i (stands_for (Q2R step) (unit_of w) k).
 Proof.
@@ -2254,14 +2371,15 @@ Proof.
             sound_list k /\ below_profile o p q (profile (stands_for (Q2R step) (unit_of w) k))).
   { intros A o p q Dp Dq; unfold apart; rewrite F.
     assert (Normal : forall drawn moved squared d std, m = SampledStep drawn moved squared d std ->
-              contrasted with_first (contrast_of drawn moved) (sqrt (Q2R squared) / Q2R std) o p q ->
-              (if positive_number squared
+              (many = 1%positive -> contrasted with_first (contrast_of drawn moved) (sqrt (Q2R squared) / Q2R std) o p q) ->
+              (if positive_number squared && Pos.eqb many 1
                then contrast_losses (contrast_of drawn moved) w bits (squared / (std * std)) step dense tail
                else None) = Some (l, l') ->
               sound_list k /\ below_profile o p q (profile (stands_for (Q2R step) (unit_of w) k))).
     { intros drawn moved squared d std -> W E'; destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hs & _).
       pose proof (share_found _ _ _ _ _ _ F) as Hr.
-      destruct (positive_number squared) eqn:Gq; [|discriminate]; apply positive_number_R in Gq.
+      destruct (_ && _)%bool eqn:Gq; [|discriminate]; apply andb_true_iff in Gq as [Gq Alone].
+      apply positive_number_R in Gq; apply Pos.eqb_eq in Alone; specialize (W Alone).
       assert (Em : Q2R (squared / (std * std)) = Q2R squared / (Q2R std * Q2R std))
         by (rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra); reflexivity).
       assert (Hm : 0 < Q2R (squared / (std * std)))
@@ -2286,13 +2404,15 @@ Proof.
     - intros W; apply (Normal drawn moved squared d std eq_refl W E).
     - destruct (laplace_found _ _ _ _ _ (or_introl F)) as (_ & B & _ & s & D & Es).
       assert (Sq : 0 <= Q2R squared) by (rewrite <- Es; exact (derived_nonneg r0 d s D)).
-      assert (Em : Q2R (squared / (scale * scale)) = Q2R squared / (Q2R scale * Q2R scale))
+      pose proof (further_nonneg many _ Sq) as Sq'.
+      assert (Em : Q2R (further many squared / (scale * scale)) = Q2R (further many squared) / (Q2R scale * Q2R scale))
         by (rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra); reflexivity).
-      assert (Hm : 0 <= Q2R (squared / (scale * scale)))
-        by (rewrite Em; apply Rmult_le_pos; [exact Sq|left; apply Rinv_0_lt_compat; nra]).
-      assert (Root : cost i <= sqrt (Q2R (squared / (scale * scale)))).
-      { rewrite (laplace_cost_eq _ _ _ _ _ F), Em, sqrt_div by nra; rewrite sqrt_square by lra; lra. }
-      intros W; apply (laplace_loss_sound w bits _ step dense o p q (cost i) k Hw Hb Hstep Hm (Twice _ E)
+      assert (Hm : 0 <= Q2R (further many squared / (scale * scale)))
+        by (rewrite Em; apply Rmult_le_pos; [exact Sq'|left; apply Rinv_0_lt_compat; nra]).
+      assert (Root : far * cost i <= sqrt (Q2R (further many squared / (scale * scale)))).
+      { rewrite (laplace_cost_eq _ _ _ _ _ F), Em, sqrt_div by nra; rewrite sqrt_square by lra.
+        rewrite (further_root _ _ Sq), INR_positive; unfold Rdiv; lra. }
+      intros W; apply (laplace_loss_sound w bits _ step dense o p q (far * cost i) k Hw Hb Hstep Hm (Twice _ E)
                          Root Dp (proj1 Dq) W).
     - destruct (laplace_found _ _ _ _ _ (or_intror (or_introl F))) as (_ & B & _); intros W.
       apply (geometric_loss_sound scale (Q2R scale) B eq_refl w bits _ step k o p q Hw Hb Hstep
@@ -2306,8 +2426,10 @@ Proof.
                (Twice _ E) Le Dp (proj1 Dq) W).
     - destruct (root_odds _ _) as [e|] eqn:Eo; [|discriminate E].
       intros W; assert (Hp : (0 <= w + bits + SampledLoss.guard)%Z) by (pose proof guard_nonneg; lia).
-      pose proof (conj (one_at_most_exp i) (root_odds_sound _ i _ _ _ _ _ Hp F Eo)) as Le.
-      apply (odds_loss_sound w bits e 1 step o p q (exp (cost i)) k Hw Hb Hstep (Twice _ E) Le Dp (proj1 Dq)).
+      assert (One' : 1 <= exp (far * cost i)).
+      { rewrite <- exp_0; apply exp_le, Rmult_le_pos; [pose proof (Pos_real many); lra|apply cost_nonneg]. }
+      pose proof (conj One' (root_odds_sound _ i _ _ _ _ _ Hp F Eo)) as Le.
+      apply (odds_loss_sound w bits e 1 step o p q (exp (far * cost i)) k Hw Hb Hstep (Twice _ E) Le Dp (proj1 Dq)).
       rewrite Q2R_number; exact W. }
   assert (One : distribution [tt] (fun _ : unit => 1)) by (split; [intros u _; lra|simpl; ring]).
   destruct (Bound unit [tt] _ _ One One (apart_diag with_first i)) as [Sk Diag].
@@ -2321,7 +2443,7 @@ Qed.
 (** ** Gaussian steps on all records: mu^2 adds up *)
 
 Lemma mu_squared_above_sound p i z :
-  (0 <= p)%Z -> mu_squared_above table p i = Some z ->
+  (0 <= p)%Z -> mu_squared_above table many p i = Some z ->
   plain i /\ single i /\ mu_squared i <= IZR z / unit_of p.
 Proof.
   intros Hp; unfold mu_squared_above; fold (mechanism_at c i).
@@ -2329,10 +2451,10 @@ Proof.
   cbn [gaussian_ratio]; intros H; injection H as <-.
   split; [exists moved, squared, d, std; exact F|split; [refine (alone i _ F _ _); discriminate|]].
   destruct (gaussian_leaf i _ _ F (or_introl eq_refl)) as (_ & E & _).
-  unfold mu_squared; rewrite F, E; apply rational_ceiling, Hp.
+  unfold mu_squared; rewrite F, E, <- square_times; apply rational_ceiling, Hp.
 Qed.
 
-Lemma not_summed_lossy p i : mu_squared_above table p i = None -> ~ plain i.
+Lemma not_summed_lossy p i : mu_squared_above table many p i = None -> ~ plain i.
 Proof.
   intros H (moved & squared & d & std & F); revert H; unfold mu_squared_above.
   fold (mechanism_at c i); rewrite F; discriminate.
@@ -2342,7 +2464,7 @@ Lemma lossy_total e : (forall i, In i (unrolled e) -> ~ plain i) -> total (unrol
 Proof. intros N; apply total_zero; intros i I; apply lossy_costs_nothing, N, I. Qed.
 
 Lemma summed_sound p counts sum others (K : positive -> loss) :
-  (0 <= p)%Z -> summed table p counts = (sum, others) ->
+  (0 <= p)%Z -> summed table many p counts = (sum, others) ->
   (forall mn, In mn others -> single (fst mn)) -> (forall i, plain i -> K i = nothing) ->
   total (unrolled counts) mu_squared <= IZR sum / unit_of p /\
   alike (all_of K (unrolled counts)) (all_of K (unrolled others)) /\
@@ -2352,7 +2474,7 @@ Proof.
   induction counts as [|[i n] counts IH]; intros sum others; cbn [summed].
   - intros E; injection E as <- <-; intros _; split; [simpl; unfold Rdiv; lra|].
     split; [apply alike_refl|intros i []].
-  - destruct (summed table p counts) as [rest found]; destruct (mu_squared_above table p i) as [z|] eqn:M;
+  - destruct (summed table many p counts) as [rest found]; destruct (mu_squared_above table many p i) as [z|] eqn:M;
       intros E One; apply pair_equal_spec in E as [<- <-]; rewrite (unrolled_cons _ counts), total_app.
     + destruct (IH _ _ eq_refl One) as (Le & Same & All).
       destruct (mu_squared_above_sound p i z Hp M) as (Pl & Alone & Low).
@@ -2369,7 +2491,7 @@ Proof.
     + destruct (IH _ _ eq_refl (fun mn I => One mn (or_intror I))) as (Le & Same & All).
       apply not_summed_lossy in M; specialize (One (i, n) (or_introl eq_refl)); cbn [fst] in One.
       rewrite (unrolled_cons _ found), (unrolled_alone i n One), total_repeat,
-        (lossy_costs_nothing i M), Rmult_0_r, Rplus_0_l.
+        (lossy_costs_nothing many i M), Rmult_0_r, Rplus_0_l.
       split; [exact Le|split].
       * apply alike_trans with (1 := all_of_app _ _ _), alike_trans with (2 := alike_sym _ _ (all_of_app _ _ _)).
         apply alike_both_r, Same.
@@ -2437,14 +2559,14 @@ Proof.
 Qed.
 
 Lemma each_loss_found w bits dense tail lattice counts found :
-  each_loss table w bits dense tail lattice counts = Some found ->
+  each_loss table many w bits dense tail lattice counts = Some found ->
   map fst found = counts /\
-  forall i n l, In (i, n, l) found -> losses_at table w bits dense tail lattice i = Some l.
+  forall i n l, In (i, n, l) found -> losses_at table many w bits dense tail lattice i = Some l.
 Proof.
   revert found; induction counts as [|[i n] counts IH]; intros found; cbn [each_loss].
   - intros H; injection H as <-; split; [reflexivity|intros ? ? ? []].
-  - destruct (losses_at table w bits dense tail lattice i) as [l|] eqn:L; [|discriminate].
-    destruct (each_loss _ _ _ _ _ _ counts) as [rest|]; [|discriminate]; intros H; injection H as <-.
+  - destruct (losses_at table many w bits dense tail lattice i) as [l|] eqn:L; [|discriminate].
+    destruct (each_loss _ _ _ _ _ _ _ counts) as [rest|]; [|discriminate]; intros H; injection H as <-.
     destruct (IH rest eq_refl) as [<- All]; split; [reflexivity|].
     intros i' n' l'' [E|I]; [injection E as <- _ <-; exact L|apply (All i' n'), I].
 Qed.
@@ -2458,10 +2580,27 @@ Proof.
     [|apply IH]; apply Twice, Hs.
 Qed.
 
+(** A loss that is met so often. *)
+Definition often (k : positive) (L : loss) : loss := all_of (fun _ => L) (repeat tt (Pos.to_nat k)).
+
+Lemma all_of_repeat {I} (K : I -> loss) i k : all_of (fun _ => K i) (repeat tt k) = all_of K (repeat i k).
+Proof. induction k as [|k IH]; [reflexivity|]; cbn [repeat all_of]; rewrite IH; reflexivity. Qed.
+
+Lemma often_bounds with_first i k L : ~ plain i -> bounds_step with_first i L -> bounds_step with_first i (often k L).
+Proof.
+  intros N (P & C & _ & B).
+  split; [apply all_of_proper; auto|split; [apply covers_all_of; auto|split; [tauto|]]].
+  intros _ l p q Dp Dq A a b Ha Hb; eapply Rle_trans; [apply (B N l p q Dp Dq A a b Ha Hb)|].
+  pose proof (all_of_more (fun _ : unit => L) [tt] (repeat tt (pred (Pos.to_nat k)))
+                (fun _ _ => conj P C) a b Ha Hb) as M.
+  unfold often; replace (Pos.to_nat k) with (S (pred (Pos.to_nat k))) by (pose proof (Pos2Nat.is_pos k); lia).
+  eapply Rle_trans; [|exact M]; right; symmetry; apply alike_nothing; assumption.
+Qed.
+
 Lemma composition_indistinct parts steps step doublings dense digits cut delta eps :
   steps_in table parts = Some steps -> 0 < Q2R step ->
-  composition_at_most table steps step doublings dense digits cut delta eps = true ->
-  indistinct party (unrolled (canonical (map fst parts))) (Q2R eps) (Q2R delta).
+  composition_at_most table many steps step doublings dense digits cut delta eps = true ->
+  indistinct many party (unrolled (canonical (map fst parts))) (Q2R eps) (Q2R delta).
 Proof.
   intros St Gs G; apply losses_indistinct.
   apply steps_in_unrolled in St.
@@ -2471,18 +2610,19 @@ Proof.
   { unfold w, mass_bits; pose proof (Z.log2_nonneg (10 ^ Zpos digits)); lia. }
   assert (Hb : (0 <= bits)%Z) by (unfold bits, working_bits; lia).
   assert (Pu : 0 < unit_of w) by (apply unit_pos, Hw).
-  destruct (summed table (w + bits) (canonical (map fst steps))) as [sum counts] eqn:Su.
+  destruct (summed table many (w + bits) (canonical (map fst steps))) as [sum counts] eqn:Su.
   set (fuel := (_ + _ + _ + 2)%nat) in *.
   set (lattice := fun i => step_at step doublings (level_of steps i)) in *.
-  set (tail := Z.max 1 _) in *; set (last := step_at step doublings (normal_level table steps)) in *.
+  set (tail := Z.max 1 _) in *; set (last := step_at step doublings (normal_level table many steps)) in *.
   destruct (normal_losses w bits sum last (Zpos dense) tail) as [normal|] eqn:N; [|discriminate].
-  destruct (each_loss table w bits (Zpos dense) tail lattice counts) as [found|] eqn:E; [|discriminate].
+  destruct (each_loss table many w bits (Zpos dense) tail lattice counts) as [found|] eqn:E; [|discriminate].
   destruct (each_loss_found _ _ _ _ _ _ _ E) as [Counts Found].
   apply andb_true_iff in G; intros with_first.
   set (side := fun l : whole_loss * whole_loss => if with_first then fst l else snd l).
   set (entry_of := fun found : positive * positive * (whole_loss * whole_loss) =>
-    let '(i, n, losses) := found in Entry (level_of steps i) (lattice i) (side losses) n).
-  set (normal_entry := fun l => Entry (normal_level table steps) last (side l) 1).
+    let '(i, n, losses) := found in
+    Entry (level_of steps i) (lattice i) (side losses) (n * answers_met table many i)).
+  set (normal_entry := fun l => Entry (normal_level table many steps) last (side l) 1).
   set (entries := map normal_entry normal ++ map entry_of found).
   assert (D : match LossComposition.composed w fuel (cut * 2 ^ w / 10 ^ Zpos digits)%Z step
                       doublings 0 entries [] with
@@ -2490,21 +2630,24 @@ Proof.
               | None => false
               end = true) by (unfold entries, entry_of, normal_entry, side; destruct with_first; apply G).
   clear G; set (K := fun i =>
-    match losses_at table w bits (Zpos dense) tail lattice i with
-    | Some l => stands_for (Q2R (lattice i)) (unit_of w) (side l)
+    match losses_at table many w bits (Zpos dense) tail lattice i with
+    | Some l => often (answers_met table many i) (stands_for (Q2R (lattice i)) (unit_of w) (side l))
     | None => nothing
     end).
   (* each step is bounded on the lattice of its level *)
   assert (Sound : forall i n l, In (i, n, l) found ->
             single i /\ sound_list (side l) /\ bounds_step with_first i (K i) /\
-            K i = stands_for (Q2R (lattice i)) (unit_of w) (side l)).
+            K i = often (answers_met table many i) (stands_for (Q2R (lattice i)) (unit_of w) (side l))).
   { intros i n l I; pose proof (Found i n l I) as L; unfold K; rewrite L.
     unfold losses_at in L; fold (mechanism_at c i) in L.
     destruct (mechanism_at c i) as [m|] eqn:F; [|discriminate]; destruct l as [l l'].
     destruct (losses_sound i m w bits (lattice i) _ _ l l' Hw Hb (step_at_pos _ _ _ Gs) F L with_first)
       as [Sk Bk].
-    split; [|unfold side; destruct with_first; auto].
-    refine (alone i m F _ _); [intros inner n' ->|intros parts' ->]; discriminate L. }
+    assert (Kind : single i /\ ~ plain i).
+    { split; [refine (alone i m F _ _); [intros inner n' ->|intros parts' ->]; discriminate L|].
+      intros (moved & squared & d & std & F'); rewrite F in F'; injection F' as ->; discriminate L. }
+    split; [apply Kind|split; [exact Sk|split; [|reflexivity]]].
+    apply often_bounds; [apply Kind|exact Bk]. }
   assert (Listed : forall mn, In mn counts -> exists l, In (fst mn, snd mn, l) found).
   { intros mn I; rewrite <- Counts in I; apply in_map_iff in I as ([[i n] l] & <- & I); exists l; exact I. }
   (* those that are summed have none *)
@@ -2532,8 +2675,10 @@ Proof.
     cbn [map fst]; rewrite unrolled_cons, (unrolled_alone i n One).
     apply alike_trans with (1 := all_of_app _ _ _); apply alike_both.
     - unfold entry_of, entered; cbn [expanded entry_loss how_often on_step]; rewrite app_nil_r.
-      clear - Same; induction (Pos.to_nat n) as [|k IHk]; [apply alike_refl|].
-      cbn [repeat all_of]; rewrite Same; apply alike_both_r, IHk.
+      rewrite Pos2Nat.inj_mul; clear - Same; induction (Pos.to_nat n) as [|k IHk]; [apply alike_refl|].
+      cbn [repeat all_of Nat.mul]; rewrite repeat_app, Same.
+      apply alike_trans with (2 := alike_sym _ _ (all_of_app _ _ _)).
+      unfold often; rewrite (all_of_repeat _ (side l)); apply alike_both_r, IHk.
     - apply IH; intros i' n' l' I; apply (Sound i' n' l'); right; exact I. }
   assert (Normal : alike (all_of (fun l => stands_for (Q2R last) (unit_of w) (side l)) normal)
                      (all_waiting w (map normal_entry normal))).
@@ -2576,13 +2721,13 @@ Strategy transparent [step_losses batch_losses replaced_losses copies_losses lap
 
 Lemma laplace_met h j x y moved squared d b :
   mechanism_at c (mechanism_of h) = Some (LaplaceStep moved squared d b) ->
-  reads r h j = true -> differ_at adj j x y ->
+  reads r h j = true -> steps (differ_at adj j) (Pos.to_nat many) x y ->
   below_profile (next_messages r h) (next_law r x h) (next_law r y h)
-    (laplace_profile (exp (- cost (mechanism_of h) / 2))).
+    (laplace_profile (exp (- (far * cost (mechanism_of h)) / 2))).
 Proof.
   intros F R Dxy; destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|G]]]; rewrite F in G.
   - destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); discriminate G.
-  - apply (laplace_below h j x y _ _ _ _ G F R Dxy).
+  - apply (laplace_below many h j x y _ _ _ _ G F R Dxy).
   - destruct G as (? & ? & G & _); discriminate G.
   - destruct G as (? & ? & ? & ? & ? & G & _); discriminate G.
 Qed.
@@ -2590,39 +2735,42 @@ Qed.
 (** A shift in scales of the noise, rounded up. *)
 Definition shift_above (p : Z) (i : positive) : R :=
   match mechanism_at c i with
-  | Some (LaplaceStep _ squared _ scale) => Q2R (LaplaceLoss.root_above p (squared / (scale * scale)))
+  | Some (LaplaceStep _ squared _ scale) => Q2R (LaplaceLoss.root_above p (further many squared / (scale * scale)))
   | _ => 0
   end.
 
 Lemma laplace_groups_sound p counts groups :
-  (0 <= p)%Z -> laplace_groups table p counts = Some groups ->
+  (0 <= p)%Z -> laplace_groups table many p counts = Some groups ->
   map (shift_above p) (unrolled counts) = group_shifts p groups /\
   forall i, In i (unrolled counts) ->
   (exists moved squared d scale, mechanism_at c i = Some (LaplaceStep moved squared d scale)) /\
-  cost i <= shift_above p i.
+  far * cost i <= shift_above p i.
 Proof.
   intros Hp; revert groups; induction counts as [|[i n] counts IH]; intros groups; cbn [laplace_groups].
   - intros H; injection H as <-; split; [reflexivity|intros i []].
   - fold (mechanism_at c i); destruct (mechanism_at c i) as [[| |moved squared d scale| | | | | |]|] eqn:F;
       try discriminate.
-    destruct (laplace_groups table p counts) as [found|]; [|discriminate]; cbv zeta.
-    set (ratio := (squared / (scale * scale))%Q); set (far := LaplaceLoss.root_above p ratio).
+    destruct (laplace_groups table many p counts) as [found|]; [|discriminate]; cbv zeta.
+    set (ratio := (further many squared / (scale * scale))%Q); set (reach := LaplaceLoss.root_above p ratio).
     destruct (_ && _)%bool eqn:G; [|discriminate]; intros H; injection H as <-.
     rewrite !andb_true_iff in G; destruct G as [[_ G0] G1]; apply Qle_bool_R in G0, G1.
     destruct (IH _ eq_refl) as [Same All].
     assert (One : single i) by (refine (alone i _ F _ _); discriminate).
-    assert (Shift : shift_above p i = Q2R far) by (unfold shift_above; rewrite F; reflexivity).
-    assert (Far : Q2R far = IZR (Qnum far) / unit_of p).
-    { unfold Q2R, unit_of; subst far; unfold LaplaceLoss.root_above; cbn [Qnum Qden].
+    assert (Shift : shift_above p i = Q2R reach) by (unfold shift_above; rewrite F; reflexivity).
+    assert (Far : Q2R reach = IZR (Qnum reach) / unit_of p).
+    { unfold Q2R, unit_of; subst reach; unfold LaplaceLoss.root_above; cbn [Qnum Qden].
       rewrite Z2Pos.id by (apply Z.pow_pos_nonneg; lia); reflexivity. }
-    assert (Low : cost i <= shift_above p i).
+    assert (Low : far * cost i <= shift_above p i).
     { destruct (laplace_found _ _ _ _ _ (or_introl F)) as (_ & B & _ & s & D & Es).
       assert (Sq : 0 <= Q2R squared) by (rewrite <- Es; exact (derived_nonneg r0 d s D)).
+      pose proof (further_nonneg many _ Sq) as Sq'.
       rewrite Shift, (laplace_cost_eq _ _ _ _ _ F).
+      replace (far * (sqrt (Q2R squared) / Q2R scale)) with (sqrt (Q2R (further many squared)) / Q2R scale)
+        by (rewrite (further_root _ _ Sq), INR_positive; unfold Rdiv; ring).
       rewrite Q2R_number in G0; rewrite Q2R_mult in G1; unfold ratio in G1.
       rewrite Q2R_div, Q2R_mult in G1 by (rewrite Q2R_mult; nra).
       rewrite <- (sqrt_square (Q2R scale)) by lra; rewrite <- sqrt_div by nra.
-      rewrite <- (sqrt_square (Q2R far)) by exact G0; apply sqrt_le_1_alt, G1. }
+      rewrite <- (sqrt_square (Q2R reach)) by exact G0; apply sqrt_le_1_alt, G1. }
     rewrite unrolled_cons, (unrolled_alone i n One), map_app, Same; split.
     + transitivity (repeat (shift_above p i) (Pos.to_nat n) ++ group_shifts p found).
       * f_equal; induction (Pos.to_nat n) as [|k IHk]; cbn [repeat map]; [reflexivity|rewrite IHk; reflexivity].
@@ -2638,21 +2786,22 @@ Qed.
 
 Lemma laplace_indistinct parts steps delta eps :
   steps_in table (map (fun mn => (mn, O)) parts) = Some steps ->
-  laplace_at_most table (canonical (map fst steps)) delta eps = true ->
-  indistinct party (unrolled (canonical parts)) (Q2R eps) (Q2R delta).
+  laplace_at_most table many (canonical (map fst steps)) delta eps = true ->
+  indistinct many party (unrolled (canonical parts)) (Q2R eps) (Q2R delta).
 Proof.
   intros St G.
   apply steps_in_unrolled in St; rewrite map_map in St; cbn [fst] in St; rewrite map_id in St.
-  unfold laplace_at_most in G; destruct (laplace_groups table 8 _) as [rough|]; [|discriminate].
+  unfold laplace_at_most in G; destruct (laplace_groups table many 8 _) as [rough|]; [|discriminate].
   cbv zeta in G; set (p := bits_of_shifts rough delta) in *.
   set (counts := canonical (map fst steps)) in *.
-  destruct (laplace_groups table p counts) as [groups|] eqn:Gr; [|discriminate].
+  destruct (laplace_groups table many p counts) as [groups|] eqn:Gr; [|discriminate].
   apply andb_true_iff in G as [_ G].
   assert (Hp : (0 <= p)%Z) by (unfold p, bits_of_shifts; lia).
   destruct (laplace_groups_sound p counts groups Hp Gr) as [Same All].
   apply laplace_delta_sound in G; [|exact Hp].
   pose proof (rational_floor p eps Hp) as Low; set (point := IZR _ / unit_of p) in *.
-  apply indistinct_weaken with (1 := Low); intros x y extra event Dxy P.
+  apply indistinct_weaken with (1 := Low); intros x y extra event [Axy Same'] P.
+  pose proof (with_part_steps party _ x y (at_once_steps null r0 many _ _ Axy) Same') as Sxy.
   assert (P' : Permutation (allowed c party ++ extra) (unrolled counts)).
   { rewrite P, unrolled_canonical, St; unfold counts; symmetry; apply unrolled_canonical. }
   apply (loss_dp _ _ _ (composed_profile (group_shifts p groups))); [|exact G]; rewrite <- Same.
@@ -2660,11 +2809,12 @@ Proof.
            (fun h => laws x h) (fun h => laws y h)
            (fun h => if reads r h party then Some (mechanism_of h) else None)).
   - intros h E; destruct (reads r h party) eqn:R; [discriminate|].
-    intros m I; apply unread with party; assumption.
-  - intros i I; eapply Rle_trans; [apply cost_nonneg|apply (All i I)].
+    intros m I; apply unread_same with party; assumption.
+  - intros i I; eapply Rle_trans; [|apply (All i I)].
+    pose proof (Pos_real many); apply Rmult_le_pos; [lra|apply cost_nonneg].
   - intros h i E I; destruct (reads r h party) eqn:R; [injection E as <-|discriminate].
     destruct (All _ I) as [(moved & squared & d & scale & F) Le].
-    intros a b Ha Hb; eapply Rle_trans; [apply (laplace_met h party x y _ _ _ _ F R Dxy a b Ha Hb)|].
+    intros a b Ha Hb; eapply Rle_trans; [apply (laplace_met h party x y _ _ _ _ F R Sxy a b Ha Hb)|].
     apply laplace_profile_larger, exp_le; lra.
   - intros h Ih; destruct (steps_are_allowed null c r run_satisfies party h Ih) as [rest Q].
     exists (rest ++ extra); rewrite taken_met, app_assoc, Q; exact P'.
@@ -2673,29 +2823,29 @@ Qed.
 End OfParty.
 
 (** To everybody, by its steps. *)
-Lemma approx_dp_valid e delta eps :
-  (forall j, indistinct j (unrolled j e) (Q2R eps) (Q2R delta)) ->
-  valid (Part e (Claim r0 1 (ApproxDp delta eps))).
+Lemma approx_dp_valid e k delta eps :
+  (forall j, indistinct k j (unrolled j e) (Q2R eps) (Q2R delta)) ->
+  valid (Part e (Claim r0 k (ApproxDp delta eps))).
 Proof.
-  intros I; destruct (unit_of_one (ApproxDp delta eps)) as [One Known].
-  split; [exact Known|intros j; split; [exact One|apply I]].
+  intros I; destruct (unit_of_own k (ApproxDp delta eps)) as [One Known].
+  split; [exact Known|intros j; rewrite One; apply I].
 Qed.
 
-Lemma privacy_loss_valid parts step doublings dense digits cut delta eps j :
-  privacy_loss table r0 parts step doublings dense digits cut delta eps = Some j -> valid j.
+Lemma privacy_loss_valid parts group step doublings dense digits cut delta eps j :
+  privacy_loss table r0 parts group step doublings dense digits cut delta eps = Some j -> valid j.
 Proof.
   unfold privacy_loss; destruct (steps_in table parts) as [steps|] eqn:St; [|discriminate].
   intros H; apply guard_some in H as [G <-]; rewrite !andb_true_iff in G.
   destruct G as [[Gs _] G]; apply positive_number_R in Gs; apply approx_dp_valid; intros j.
-  apply (composition_indistinct _ _ _ _ _ _ _ _ _ _ St Gs G).
+  apply (composition_indistinct _ _ _ _ _ _ _ _ _ _ _ St Gs G).
 Qed.
 
-Lemma laplace_losses_valid parts delta eps j :
-  laplace_losses table r0 parts delta eps = Some j -> valid j.
+Lemma laplace_losses_valid parts group delta eps j :
+  laplace_losses table r0 parts group delta eps = Some j -> valid j.
 Proof.
   unfold laplace_losses; destruct (steps_in table _) as [steps|] eqn:St; [|discriminate].
   intros H; apply guard_some in H as [G <-]; apply andb_true_iff in G as [_ G].
-  apply approx_dp_valid; intros j; apply (laplace_indistinct _ _ _ _ _ St G).
+  apply approx_dp_valid; intros j; apply (laplace_indistinct _ _ _ _ _ _ St G).
 Qed.
 
 Lemma of_parts_valid rule premises j :
@@ -2799,9 +2949,15 @@ Corollary check_dp (c : certificate) (r' : relation) (delta eps : Q) :
   forall (X : Type) (null : X) (r : execution X), satisfies null c r ->
   dp (one_part (neighbours null r')) (all_transcripts r) (run_law r) (Q2R eps) (Q2R delta).
 Proof.
-  intros H X null r Sat x y A; apply (check_sound c _ H X null r Sat).
-  exists x; split; [reflexivity|exact A].
+  intros H X null r Sat x y A; apply (check_sound c _ H X null r Sat), one_in_unit, A.
 Qed.
+
+(** Of so many records at once, of one party. *)
+Corollary check_group_dp (c : certificate) (r' : relation) (size : positive) (delta eps : Q) :
+  check c = Some (Claim r' size (ApproxDp delta eps)) ->
+  forall (X : Type) (null : X) (r : execution X), satisfies null c r ->
+  dp (unit_neighbours null r' size) (all_transcripts r) (run_law r) (Q2R eps) (Q2R delta).
+Proof. intros H X null r Sat; exact (check_sound c _ H X null r Sat). Qed.
 
 (** Pure DP, for one record of one party. *)
 Corollary check_pure (c : certificate) (r' : relation) (eps : Q) :

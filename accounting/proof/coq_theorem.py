@@ -127,7 +127,8 @@ def coq_theorem(document: bytes) -> str:
         adjacency, by = f"one_part {neighbours}", alone
         stated = f"{relation} {' '.join(numbers)}"
     else:
-        adjacency = f"group_neighbours null {relation} {verdict.group}"
+        together = "unit" if verdict.notion == "approx-dp" else "group"
+        adjacency = f"{together}_neighbours null {relation} {verdict.group}"
         by, stated = "check_sound", f"({claim})"
     budget, theorem = "", _RUN
     if verdict.budget is not None:
@@ -135,6 +136,12 @@ def coq_theorem(document: bytes) -> str:
         spent = " ".join(map(_rational, verdict.budget.values))
         budget = f"Claim {kept} 1 {_NOTIONS[verdict.budget.notion].split()[0]} {spent})"
         by, theorem = by.replace("check_", "check_filter_"), _FILTERED
+    at_once = any(
+        node["rule"] in _COMPOSED and node["parameters"].get("group", 1) > 1
+        for node in parsed["nodes"]
+    )
+    if at_once and any(m["kind"] in _SCHEMES for m in parsed["mechanisms"]):
+        raise BeyondTheorem("groups in samples: their losses are not proved.")
     numbers_of = _party_numbers(parsed)
     names = _party_lists(parsed["events"], numbers_of)
     losses = any(node["rule"] in _COMPOSED for node in parsed["nodes"])
@@ -405,20 +412,17 @@ def _place(parameters: Mapping[str, Any]) -> str:
 
 
 def _privacy_loss(parameters: Mapping[str, Any]) -> str:
-    """Return the witness of a loss distribution: the grid on which the checker composes it again.
-
-    `Soundness.v` proves it of records one by one; groups are beyond it.
-    """
-    parts, shares, group = (parameters[name] for name in ("parts", "shares", "group"))
-    if shares or group != 1:
-        raise BeyondTheorem("shares must be empty, group=1.")
+    """Return the witness of a loss distribution: the grid on which it is composed again."""
+    if parameters["shares"]:
+        raise BeyondTheorem("shares must be empty.")
     doublings = "; ".join(map(str, parameters["doublings"]))
     entering = "; ".join(
         f"(({place + 1})%positive, ({often})%positive, {level}%nat)"
-        for place, often, level in parts
+        for place, often, level in parameters["parts"]
     )
     terms = (
-        *(f"[{entering}]", _number(parameters, "step"), f"[{doublings}]%nat"),
+        *(f"[{entering}]", str(parameters["group"])),
+        *(_number(parameters, "step"), f"[{doublings}]%nat"),
         *(str(parameters["dense"]), str(parameters["digits"]), f"{parameters['cut']}%Z"),
         *(_number(parameters, "delta"), _number(parameters, "epsilon")),
     )
@@ -426,12 +430,10 @@ def _privacy_loss(parameters: Mapping[str, Any]) -> str:
 
 
 def _laplace_losses(parameters: Mapping[str, Any]) -> str:
-    """Return a composition of Laplace noise alone, in closed form; groups are beyond it."""
-    if parameters["group"] != 1:
-        raise BeyondTheorem("group must be 1.")
+    """Return a composition of Laplace noise alone, in closed form."""
     parts = "; ".join(f"({place + 1}, {often})" for place, often in parameters["parts"])
     numbers = f"{_number(parameters, 'delta')} {_number(parameters, 'epsilon')}"
-    return f"(LaplaceLosses [{parts}]%positive {numbers})"
+    return f"(LaplaceLosses [{parts}]%positive {parameters['group']} {numbers})"
 
 
 _RULES: dict[str, Callable[[Mapping[str, Any]], str]] = {

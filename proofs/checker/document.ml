@@ -669,7 +669,7 @@ let filtered =
       "what a release does was decided before its noise was drawn, by earlier messages and nothing \
        else that was learnt from the data" ]
 
-(* As far as the checker knows it: of records one by one, without mixture steps. *)
+(* As far as the checker knows it: without mixture steps. *)
 let privacy_loss parameters : Kernel.rule * trust =
   let names =
     [ "parts"; "shares"; "group"; "step"; "doublings"; "dense"; "digits"; "cut"; "delta";
@@ -689,14 +689,16 @@ let privacy_loss parameters : Kernel.rule * trust =
       if Z.gt step.qden (Z.shift_left step.qnum 20) then
         unsupported "a step below 2^-20: its lists are too long";
       if Z.gt digits (Z.of_int 64) then unsupported "masses of more than 64 digits";
-      match (list shares, Z.to_int (count group)) with
-      | [], 1 ->
+      let group = count group in
+      if Z.gt group (Z.of_int 64) then unsupported "groups of more than 64 records";
+      match list shares with
+      | [] ->
         let parts = List.map part (list parts) in
         ( PrivacyLoss
-            ( parts, step, List.map Z.to_int doublings, dense, digits,
+            ( parts, group, step, List.map Z.to_int doublings, dense, digits,
               Z.div cut.qnum cut.qden, probability delta, nonnegative (rational epsilon) ),
           { nothing with used = List.map (fun ((m, _), _) -> m) parts } )
-      | _ -> unsupported "shares or groups")
+      | _ -> unsupported "shares")
   | _ -> assert false
 
 (* A mechanism, and how often. *)
@@ -705,14 +707,12 @@ let pair value =
   | [ m; times ] -> (place m, count times)
   | _ -> wrong "expected a mechanism, and how often"
 
-(* Of records one by one. *)
 let laplace_losses parameters : Kernel.rule * trust =
   match fields [ "parts"; "group"; "delta"; "epsilon" ] parameters with
   | [ parts; group; delta; epsilon ] ->
     let parts = List.map pair (list parts) in
     if parts = [] then wrong "expected a mechanism";
-    if Z.gt (count group) Z.one then unsupported "groups";
-    ( LaplaceLosses (parts, probability delta, nonnegative (rational epsilon)),
+    ( LaplaceLosses (parts, count group, probability delta, nonnegative (rational epsilon)),
       { nothing with used = List.map fst parts } )
   | _ -> assert false
 
@@ -805,13 +805,17 @@ let axiom rule (conclusion : Kernel.claim) =
   | ("parties" | "events"), (ApproxDp _ | PureDp _) -> [ parallel ]
   | _ -> []
 
-(* ... and by the step that a node is about. *)
-let axiom_of_step : Kernel.mechanism -> string list = function
+(* ... and by the step that a node is about, for groups of so many records. *)
+let axiom_of_step group : Kernel.mechanism -> string list = function
   | SampledStep (Poisson rate, ReplaceOne, squared, _, _)
     when Z.sign rate.qnum > 0 && Z.sign squared.qnum > 0 ->
     [ "docs/rules.md, privacy-loss (a record is replaced in a Poisson sample)" ]
+  | SampledStep (Poisson rate, _, squared, _, _)
+    when Z.gt group Z.one && Z.sign rate.qnum > 0 && Z.lt rate.qnum rate.qden
+         && Z.sign squared.qnum > 0 ->
+    [ "Choquette-Choo, Ganesh, Steinke, Thakurta 2023 (mixtures of Gaussian shifts)" ]
   | SampledStep (WithReplacement (size, records), _, squared, _, _)
-    when Z.gt size Z.one && Z.gt records Z.one && Z.sign squared.qnum > 0 ->
+    when Z.gt size Z.one && Z.gt (Z.div records group) Z.one && Z.sign squared.qnum > 0 ->
     [ "docs/rules.md, privacy-loss (a batch drawn with replacement)" ]
   | _ -> []
 
@@ -884,6 +888,7 @@ let read source =
       match fields [ "rule"; "parameters"; "premises"; "conclusion" ] value with
       | [ name; parameters; premises; conclusion ] ->
         let found, trust = rule (text name) parameters in
+        let group = match found with PrivacyLoss (_, group, _, _, _, _, _, _, _) -> group | _ -> Z.one in
         let stated = claim conclusion in
         let premises = List.map place (list premises) in
         trusted := Texts.union !trusted trust.statements;
@@ -893,7 +898,7 @@ let read source =
              if Z.gt m (Z.of_int (Array.length steps)) then wrong "expected a listed mechanism";
              let step = step_of m in
              trusted := Texts.union !trusted step.trusts;
-             published := Texts.union !published (Texts.of_list (axiom_of_step step.read)))
+             published := Texts.union !published (Texts.of_list (axiom_of_step group step.read)))
           trust.used;
         published := Texts.union !published (Texts.of_list (axiom (text name) stated));
         { node_rule = found;

@@ -67,12 +67,12 @@ def sampled(
     return PoissonSampled(GaussianStep(sum_of_bounded(1, adjacency), noise), rate)
 
 
-def composed(*steps: Mechanism) -> bytes:
+def composed(*steps: Mechanism, group: int = 1) -> bytes:
     """Return the certificate of these steps, on the grid that `certify` chooses."""
     events = [
         Event(step, Context((), k, "model", Audience.SERVER)) for k, step in enumerate(steps, 1)
     ]
-    return certify(events, delta=1e-5).to_json_bytes()
+    return certify(events, delta=1e-5, group=group).to_json_bytes()
 
 
 def certified(times: int, rate: float, noise: float) -> bytes:
@@ -168,6 +168,14 @@ UNLIKE = {
     "one of far larger loss": (Repeated(sampled(1 / 256, 4.0), 500), sampled(1 / 4, 1.0)),
 }
 """Steps that `certify` composes by their loss distributions, some from a later level on."""
+GROUPS = {
+    "Laplace noise alone": (3, (Repeated(TOTAL, 2),)),
+    "Laplace noise beside all records": (2, (MEAN, TOTAL, COUNT)),
+    "counts": (5, (Repeated(moved(5, 80), 3),)),
+    "discrete Gaussian noise": (2, (Repeated(discrete(2, 9.0), 10), discrete(1, 20.0))),
+    "answers": (3, (Repeated(RandomisedResponse(0.55, 3), 7),)),
+}
+"""Steps that `certify` composes for so many records at once."""
 
 
 def pure_run(step: str) -> bytes:
@@ -272,7 +280,7 @@ def sampled_run(step: Fraction, dense: int, epsilon: Fraction) -> bytes:
 def test_a_sampled_run_becomes_a_term():
     goal = coq_theorem(sampled_run(Fraction(1, 32), 8, Fraction(3)))
     assert "SampledStep (Poisson (1 # 8)) AddRemoveOne (1 # 1)" in goal
-    assert "(PrivacyLoss [((2)%positive, (1)%positive, 0%nat)] (1 # 32) [0; 0; 1]%nat 8 " in goal
+    assert "(PrivacyLoss [((2)%positive, (1)%positive, 0%nat)] 1 (1 # 32) [0; 0; 1]%nat 8 " in goal
     assert "dp (one_part add_remove_one)" in goal
 
 
@@ -341,25 +349,12 @@ def test_laplace_noise_alone_is_proved_and_no_epsilon_a_millionth_smaller(tmp_pa
     assert undecided.word == "undecided"
 
 
-@needs_checker
-def test_laplace_noise_alone_against_groups_is_beyond_coq(tmp_path):
-    document = certify(
-        [Event(TOTAL, Context((), 1, "model", Audience.SERVER))], delta=1e-5, group=2
-    ).to_json_bytes()
-    path = tmp_path / "run.json"
-    path.write_bytes(document)
-    (found,) = run_extracted([path])
-    assert found.line == "undecided: beyond this checker: groups"
-    with pytest.raises(BeyondTheorem, match="group must be 1"):
-        coq_theorem(document)
-
-
 def test_what_coq_does_not_cover_is_no_answer_and_no_objection(tmp_path):
     path = tmp_path / "run.json"
     event = Event(sampled(1 / 64, 1.0), Context((), 1, "model", Audience.SERVER))
     path.write_bytes(certify([event], delta=1e-5, group=2).to_json_bytes())
     opinion = opinion_of_coq(path)
-    assert opinion.text.startswith("no answer: shares must")
+    assert opinion.text.startswith("no answer: groups in samples")
     assert not opinion.against
     assert not path.with_suffix(".v").exists()
 
@@ -389,6 +384,31 @@ def test_the_extracted_checker_proves_losses_and_no_smaller_epsilon(tmp_path, ru
     assert undecided.word == "undecided"
     with pytest.raises(CertificateWrong):
         check(too_small)
+
+
+@needs_checker
+@pytest.mark.parametrize("name", GROUPS)
+def test_losses_of_records_at_once_are_proved_and_no_smaller_ones(tmp_path, name):
+    group, steps = GROUPS[name]
+    enough, fewer = composed(*steps, group=group), composed(*steps, group=group - 1)
+    documents = [enough, smaller_epsilon(enough)]
+    # what fewer records lose is not said of more
+    documents.append(fewer.replace(b'"group":%d' % (group - 1), b'"group":%d' % group))
+    paths = [tmp_path / f"{k}.json" for k in range(len(documents))]
+    for path, written in zip(paths, documents, strict=True):
+        path.write_bytes(written)
+    proved, *undecided = run_extracted(paths)
+    assert agrees(proved, check(enough)), proved.line
+    assert [found.word for found in undecided] == ["undecided"] * 2
+    for wrong in documents[1:]:
+        with pytest.raises(CertificateWrong):
+            check(wrong)
+
+
+def test_what_is_concluded_of_records_at_once_is_said_of_one_party():
+    goal = coq_theorem(composed(MEAN, TOTAL, group=2))
+    assert "dp (unit_neighbours null AddRemoveOne 2)" in goal
+    assert " 2 (" in goal[goal.index("PrivacyLoss") :].partition("\n")[0]
 
 
 @needs_checker

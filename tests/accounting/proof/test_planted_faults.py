@@ -653,6 +653,16 @@ RULES = {
         "(delta * inject_Z (2 ^ (2 * p + Z.of_nat n)))",
         "(delta * inject_Z (2 ^ (2 * p + 1 + Z.of_nat n)))",
     ),
+    "records at once that move as far as one": (
+        "Checker",
+        "integer group * integer group * squared.",
+        "integer group * squared.",
+    ),
+    "samples of several records at the price of one": (
+        "Checker",
+        "positive_number squared && Pos.eqb group 1\n",
+        "positive_number squared\n",
+    ),
     "a loss below that of no step": ("GeometricLoss", "masses := [2 ^ w]", "masses := [2 ^ w - 1]"),
 }
 MEANINGS = {
@@ -741,6 +751,11 @@ MEANINGS = {
         "Certificate",
         "forall h j data part, reads h j = false ->\n    forall a",
         "forall h j data part,\n    forall a",
+    ),
+    "losses of records of several parties": (
+        "Certificate",
+        "ApproxDp _ _ => unit_neighbours null |",
+        "ApproxDp _ _ => group_neighbours null |",
     ),
     "all values are zero": (
         "Certificate",

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     import scipy.sparse
 
 
+@np.errstate(all="ignore")  # what a caller made an error would tell of a cell
 def load_records(paths: str | Path | Sequence[str | Path], *, schema: Schema) -> LabelledRecords:
     """The records of one file, or of several in turn, encoded by `schema`.
 
@@ -90,6 +91,7 @@ def load_records(paths: str | Path | Sequence[str | Path], *, schema: Schema) ->
     )
 
 
+@np.errstate(all="ignore")  # what a caller made an error would tell of a cell
 def load_unlabelled(path: str | Path, *, schema: Schema) -> LabelledRecords:
     """The records of one file whose labels and parties nobody asks for, encoded as for training.
 
@@ -122,6 +124,7 @@ def load_unlabelled(path: str | Path, *, schema: Schema) -> LabelledRecords:
     )
 
 
+@np.errstate(all="ignore")  # what a caller made an error would tell of a cell
 def load_table(
     paths: str | Path | Sequence[str | Path],
     *,

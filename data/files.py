@@ -10,6 +10,7 @@ import gzip
 import lzma
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -161,20 +162,33 @@ def _without_comments(lines: Iterator[str] | IO[str], comment: str | None) -> It
 def _read_parquet(path: Path, schema: Schema) -> Table:
     """Return the table in a Parquet file; every cell becomes Python's own number, text or None."""
     parquet = import_extra("pyarrow.parquet", "parquet")
-    invalid = import_extra("pyarrow", "parquet").ArrowInvalid
+    arrow = import_extra("pyarrow", "parquet")
     try:
         table = parquet.read_table(path)
-    except invalid as error:
+    except arrow.ArrowException as error:
         raise UnreadableFile(f"{path}: Expected a Parquet file ({error}).") from error
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if column.type.num_fields:
-            raise UnreadableFile(
-                f"{path}: Expected a number or a text in every cell of column {name!r} instead got "
-                f"{column.type}."
-            )
-    cells: list[Cells] = [column.to_pylist() for column in table.columns]
-    columns = _used(path, table.column_names, cells, schema)
+    # columns that the schema ignores are not looked into
+    used = _used(path, table.column_names, table.columns, schema)
+    columns = {name: _cells(path, name, column) for name, column in used.items()}
     return Table(str(path), columns, range(1, table.num_rows + 1), "row")
+
+
+def _cells(path: Path, name: str, column: Any) -> Cells:
+    """Return a Parquet column's cells; raise `UnreadableFile` for what Python has no values for.
+
+    Args:
+        path: of the file, for messages.
+        name: of the column.
+        column: pyarrow's.
+    """
+    if not column.type.num_fields:
+        # pyarrow's own sentence shows a cell, and is no context of this one
+        with suppress(Exception):
+            return list(column.to_pylist())
+    raise UnreadableFile(
+        f"{path}: Expected a number or a text in every cell of column {name!r} instead got "
+        f"{column.type}."
+    )
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:

@@ -293,6 +293,10 @@ def _one_by_one(rows: FloatArray, w: FloatArray) -> FloatArray:
 
     BLAS adds up rows at the edge of a block in another order. Under add-remove-one a record moves
     others to other places, and no score may depend on that: a slope that jumps there (a hinge's)
-    would move by more than any bound on rounding says.
+    would move by more than any bound on rounding says. A row that is all there is would be added up
+    in pieces of NumPy's buffer: it gets company.
     """
-    return np.asarray(np.einsum("pnd,pd->pn", rows, np.ascontiguousarray(w)))
+    count = rows.shape[1]
+    if rows.shape[0] * count == 1:
+        rows = np.repeat(rows, 2, axis=1)
+    return np.asarray(np.einsum("pnd,pd->pn", rows, np.ascontiguousarray(w))[:, :count])

@@ -155,6 +155,7 @@ class WeightedLabels(Closed):
         """Two labels of weight 1: the ends of real ones, the first two of others."""
         return (1.0, 2.0 * _STEPS + 1.0 if isinstance(self.labels, RealLabels) else 3.0)
 
+    @np.errstate(all="ignore")
     def joined(self, labels: _Labels, weights: _Labels) -> _Labels:
         """Return labels with weights, of shape (n,) each.
 

@@ -79,9 +79,9 @@ def gather_records(
     if scipy.sparse.issparse(features):
         from .sparse_records import sparse_records
 
-        real_numbers("features", features.data)
-        require_places(features)
-        rows = scipy.sparse.csr_array(features).astype(np.float64, copy=True)
+        held = require_places(features)
+        real_numbers("features", held.data)
+        rows = scipy.sparse.csr_array(held).astype(np.float64, copy=True)
         # entries of one place count together, whatever the caller's flags say of them
         rows.has_sorted_indices = rows.has_canonical_format = False
         rows.sum_duplicates()
@@ -98,13 +98,28 @@ def gather_records(
     return dense_records(dense, y, row_bound, party, counts, domain.filler)
 
 
-def require_places(features: Any) -> None:
-    """Raise `InvalidParameter` for entries of a compressed array outside of its shape.
+def require_places(features: Any) -> Any:
+    """Return a sparse array whose entries are all within its shape: itself, or as coordinates.
 
-    SciPy's products would read and write beyond its arrays there.
+    SciPy's conversions and products would read and write beyond its arrays elsewhere, and a column
+    beyond the last one is the first of another party's.
+
+    Raises `InvalidParameter` for entries outside.
     """
+    if getattr(features, "format", "") in ("dok", "lil"):
+        features = features.tocoo()
+    inside = True
     try:
         getattr(features, "check_format", lambda: None)()
-    except ValueError:
+        if getattr(features, "format", "") == "coo":
+            inside = all(
+                len(places) == len(features.data)
+                and np.all((np.asarray(places) >= 0) & (np.asarray(places) < size))
+                for places, size in zip(features.coords, features.shape, strict=True)
+            )
+    except (TypeError, ValueError):
+        inside = False
+    if not inside:
         need = f"with indices of an array of shape {features.shape}"
-        raise InvalidParameter("features", "a sparse array", need) from None
+        raise InvalidParameter("features", "a sparse array", need)
+    return features

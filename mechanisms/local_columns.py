@@ -45,6 +45,7 @@ class LocalColumns(VerticalDataset):
     _own: int
     _labelled: bool
 
+    @np.errstate(all="ignore")  # what a caller made an error would tell of the records
     def __init__(
         self,
         shape: VerticalShape,

@@ -88,6 +88,7 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
 
     __slots__ = ()
 
+    @np.errstate(all="ignore")  # what a caller made an error would tell of the records
     def __init__(
         self,
         features: FloatArray | sparse.csr_array[Any] | RowBlocks | ClusterRows,

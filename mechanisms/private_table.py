@@ -246,6 +246,7 @@ class PrivateTable(PrivateHandle[TableShape, Mapping[str, FloatArray]]):
 
     __slots__ = ()
 
+    @np.errstate(all="ignore")  # what a caller made an error would tell of the records
     def __init__(
         self,
         cells: Mapping[str, FloatArray],

@@ -56,6 +56,7 @@ class RowBlocks(Closed):
         return rows
 
 
+@np.errstate(all="ignore")  # what a caller made an error would tell of a number
 def real_numbers(name: str, values: Any) -> FloatArray:
     """Return an array of binary64, or raise `InvalidParameter` for what would lose a part of it."""
     if np.ma.isMaskedArray(values):

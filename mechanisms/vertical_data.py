@@ -199,6 +199,7 @@ class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
 
     __slots__ = ()
 
+    @np.errstate(all="ignore")  # what a caller made an error would tell of the records
     def __init__(
         self,
         blocks: Sequence[FloatArray],

@@ -18,8 +18,11 @@ smaller radius: every later release has a smaller sensitivity, and steps are tak
 in which the loss bends about equally in all directions. Its noise is known, so that it is shrunk by
 the positive part of James and Stein (1961) first: where noise hides it, hardly anything is taken
 off. With `scaling` the noisy mean squares of
-what is left are bought as well, and columns scaled to equal ones. The model is linear in the rows
-as they were, because one of their columns holds a public constant that carries the intercept.
+what is left are bought as well, and columns scaled to equal ones. With `stretching` nothing more is
+bought: since no row is above its bound, a long mean row leaves little to differ from it, by so much
+at most: mean |a - m|² = mean |a|² - |m|². Where that is below the radius, what is left is stretched
+to it. The model is linear in the rows as they were, because one of their columns holds a public
+constant that carries the intercept.
 
 Where the data have public `party_counts`, parties count by their records: each sends its mean
 gradient times its number of records over the least one's.
@@ -88,6 +91,8 @@ class Centring:
         constant: the public number in the column, in units of the row bound.
         intercept: what stands for it in centred rows, in units of the row bound.
         scaling: whether to buy mean squares and to scale columns.
+        stretching: whether rows less the mean row are stretched, all columns alike, where it shows
+            that they are shorter than the radius; only where columns are not scaled.
     """
 
     column: int
@@ -96,12 +101,15 @@ class Centring:
     constant: float = sqrt(0.5)
     intercept: float = 0.15
     scaling: bool = False
+    stretching: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.column, bool) or not isinstance(self.column, int):
             raise InvalidParameter("column", self.column, "an index")
         if not 0.0 <= self.share < 1.0 or (self.scaling and self.share == 0.0):
             raise InvalidParameter("share", self.share, "in [0, 1), and above 0 with scaling")
+        if self.stretching and (self.scaling or self.share == 0.0):
+            raise InvalidParameter("stretching", True, "False with scaling, or with a share of 0")
         require_positive("radius", self.radius)
         require_positive("constant", self.constant)
         require_positive("intercept", self.intercept)
@@ -125,6 +133,29 @@ class Centring:
         factors *= (self.radius * row_bound / np.maximum(length, 1.0))[..., None]
         factors[..., self.column] = 1.0
         return np.minimum(factors, LARGEST_SCALE * self.radius)
+
+    def stretch(self, seen: FloatArray, noise_std: float, row_bound: float) -> FloatArray:
+        """Return the columns' factors (..., d), alike but for the constant's, that make rows less
+        the mean row as long as the radius: never below one.
+
+        The length is the root of what their mean square can be: what the bound leaves beside
+        |mean|², or the standard deviation of that where it is more, and the centre's own error, for
+        which stands the noise of all its entries, though it was shrunk.
+
+        Args:
+            seen: the noisy mean row, of shape (..., d), 0 in the constant's column.
+            noise_std: of an entry.
+            row_bound: of rows, the constant's column among them.
+        """
+        error = (seen.shape[-1] - 1) * noise_std**2
+        squared = np.maximum((seen**2).sum(axis=-1) - error, 0.0)
+        doubt = np.sqrt(4.0 * squared + 2.0 * error) * noise_std + 2.0**-20 * row_bound**2
+        left = np.maximum((1.0 - self.constant**2) * row_bound**2 - squared, doubt)
+        length = np.sqrt(left + error)
+        own = sqrt(max(self.radius**2 - self.intercept**2, 0.0)) * row_bound
+        factors = np.minimum(np.maximum(1.0, own / length), LARGEST_SCALE * self.radius)
+        found = np.where(np.arange(seen.shape[-1]) == self.column, 1.0, factors[..., None])
+        return np.asarray(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,6 +385,9 @@ class ConsensusDpAdmm:
             CentredRows(dataset, centre, radius=metric.radius * bound),
             np.ones(centre.shape),
         )
+        if metric.stretching:
+            scale = metric.stretch(seen, noise_std, bound)
+            rows = CentredRows(dataset, centre, radius=metric.radius * bound, scale=scale)
         if metric.scaling:
             squares = rows.mean_squares(weights=weights)
             floor = 2.0 * self._mean_noise(metric, squares, weights)

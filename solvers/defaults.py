@@ -14,7 +14,8 @@ chosen for a fixed noise of a score, `SCORE_NOISE`, and all else follows:
 R is the radius of centred rows, or the row bound. With that momentum T rounds go about as far as
 m T plain ones; more rounds of smaller steps would cost communication and change nothing. Slopes are
 cut at one half and rows are centred, unless the noise is so small that 300 rounds do not make tau;
-columns are scaled where their mean squares are above the noise that they would be bought with.
+columns are scaled where their mean squares are above the noise that they would be bought with, and
+elsewhere rows are stretched where the mean row shows that they are short.
 
 The mean row is bought where that pays. Cut rows show what is informative in them by one over their
 length before the cut: |a - m|² + |error|² of a row a and the mean m, where 1/4 + |error|² stands
@@ -174,8 +175,9 @@ def consensus_defaults(
     hiding = 1.0 if metric is None else max(1.0, _label_noise(shape, mu) * shape.features / _HIDING)
     if metric is not None and _hidden(shape, metric, mu):
         metric = _unbought(replace(metric, intercept=_KNOWN_INTERCEPT))
-    elif metric is not None and regularisation <= _LARGEST_SCALED and _seen(shape, metric, mu):
-        metric = replace(metric, scaling=True)
+    elif metric is not None and regularisation <= _LARGEST_SCALED:
+        scaling = _seen(shape, metric, mu)
+        metric = replace(metric, scaling=scaling, stretching=not scaling)
     metric = None if metric is None else _raised(metric, hiding)
     loss, metric, time = _cut_as_noise_asks(shape, metric, mu)
     radius, left = _radius(shape, metric), 1.0 if metric is None else 1.0 - metric.share
@@ -346,7 +348,7 @@ def _cut_as_noise_asks(
     shape: DataShape, metric: Centring | None, mu: float
 ) -> tuple[LabelLoss, Centring | None, float]:
     """Return loss and metric, and tau: slopes and rows are cut unless noise is negligible."""
-    whole = None if metric is None else replace(metric, radius=1.0, scaling=False)
+    whole = None if metric is None else replace(metric, radius=1.0, scaling=False, stretching=False)
     loss = _loss(shape, cut=False)
     time = _time(shape, loss, whole, mu)
     # beyond, what is left is the error of so many rounds, and a cut would only bias the optimum

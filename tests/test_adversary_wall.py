@@ -60,13 +60,14 @@ from dpledger.mechanisms import (
     Sensitive,
     Sensitivity,
     SystemSampler,
+    VerticalDataset,
     concatenate,
     linear_map,
 )
 from dpledger.mechanisms.centred import CentredRows
 from dpledger.mechanisms.errors import UnprotectedSerialisation
 from dpledger.mechanisms.inside import party_of, private_value
-from dpledger.mechanisms.labels import ClassLabels
+from dpledger.mechanisms.labels import SIGNS, ClassLabels, WeightedLabels
 from dpledger.mechanisms.record_sets import RecordSets
 from dpledger.mechanisms.sensitivity import computed
 from dpledger.runs.estimators import PrivateAdmmClassifier
@@ -730,6 +731,32 @@ def test_no_setting_of_numpy_or_scipy_makes_an_error_of_private_numbers() -> Non
         for loss in (Logistic(), ClippedLogistic(0.3)):
             signs.mean_gradient(loss, np.full(2, 1e99))
             signs.sum_gradient(loss, np.full(2, -1e99), radius=0.1)
+
+
+@pytest.mark.parametrize("tiny", [5e-324, 1e-310, 1e-200, "5e-324", np.longdouble("1e-4000")])
+def test_no_setting_of_numpy_refuses_a_handle_for_a_tiny_cell(tiny: Any) -> None:
+    """A quotient or a square that underflowed told the cell apart from 0."""
+    cells = np.array([tiny, 1.0]) if not isinstance(tiny, str) else np.array([tiny, "1"])
+    labels = np.array([-1.0, 1.0])
+    weighted = WeightedLabels(SIGNS)
+    with np.errstate(all="raise"):
+        PrivateTable({"x": cells}, {"x": BoundedColumn(0, 2**20, 1024)}, adjacency="replace-one")
+        rows = np.stack([cells, cells], axis=1)
+        PrivateDataset(rows, labels, adjacency="replace-one", row_bound=2.0)
+        blocks: list[Any] = [rows, rows]
+        VerticalDataset(
+            blocks,
+            labels,
+            adjacency=Adjacency.REPLACE_ONE,
+            parties=("a", "b"),
+            row_bound=2.0,
+            public_labels=False,
+        )
+        if isinstance(tiny, float):
+            both = weighted.joined(labels, cells)
+            PrivateDataset(
+                rows, both, adjacency="replace-one", row_bound=2.0, label_domain=weighted
+            )
 
 
 def test_a_second_sampler_of_a_seed_draws_no_noise_twice() -> None:

@@ -134,13 +134,25 @@ class _Reading:
     def refusal(self, releases: Sequence[StatedRelease]) -> ClaimPrice | None:
         """Return why no theorem prices the releases by this reading; None where one may."""
         schemes = {r.sampling or self.sampling for r in releases if r.sampled}
+        why = None
         try:
             for scheme in (Sampling.SHUFFLED, Sampling.WITH_REPLACEMENT):
                 if scheme in schemes:
                     require_rule(scheme, self.adjacency)
         except InvalidParameter as none:
-            return ClaimPrice(Enclosure.hull(Enclosure.of(0), Enclosure.of(inf)), str(none))
-        return None
+            why = str(none)
+        for release in releases:
+            scheme = release.sampling or self.sampling
+            if not release.sampled or scheme is not Sampling.WITH_REPLACEMENT or why is not None:
+                continue
+            # a record may stand in all places of a batch, and nothing says how many these are
+            if release.kind is not MechanismKind.GAUSSIAN:
+                why = "batches drawn with replacement are priced for Gaussian noise only"
+            elif self._rate_of(release, scheme) is None:
+                why = "batches drawn with replacement need batch and records"
+        if why is None:
+            return None
+        return ClaimPrice(Enclosure.hull(Enclosure.of(0), Enclosure.of(inf)), why)
 
 
 def _readings(releases: Sequence[StatedRelease], adjacency: Adjacency | None) -> Iterator[_Reading]:
@@ -152,13 +164,10 @@ def _readings(releases: Sequence[StatedRelease], adjacency: Adjacency | None) ->
     unsaid = [r for r in releases if r.sampled and r.sampling is None]
     schemes = [Sampling.NONE]
     if unsaid:
-        schemes += [Sampling.POISSON, Sampling.SHUFFLED]
+        # with replacement is the one that may cost more than no sampling at all
+        schemes += [Sampling.POISSON, Sampling.SHUFFLED, Sampling.WITH_REPLACEMENT]
     if unsaid and all(r.batch is not None for r in unsaid):
         schemes.append(Sampling.FIXED_BATCH)
-        # the one that may cost more than no sampling at all
-        gaussian = all(r.kind is MechanismKind.GAUSSIAN for r in unsaid)
-        if gaussian and all(r.records is not None for r in unsaid):
-            schemes.append(Sampling.WITH_REPLACEMENT)
     relations = [(Adjacency.ZERO_OUT_ONE, False), (Adjacency.REPLACE_ONE, True)]
     if adjacency is not None:
         relations = [(adjacency, False)]

@@ -3,7 +3,6 @@
 The base of `PrivateAdmmClassifier` and `PrivateSharingClassifier`.
 """
 
-import warnings
 from collections.abc import Sequence
 from functools import partial
 from math import nan
@@ -88,10 +87,11 @@ class PrivateLinearClassifier(Scored, ClassifierMixin, PrivateLinearModel):  # t
             rows, places = self._checked(X, _places(y, classes), **checks)
         else:
             rows, labels = self._checked(X, y, **checks)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of how many different labels there are
-                without_cells("y", partial(check_classification_targets, labels))
-            classes = self._known(labels)
+            different = without_cells("y", partial(np.unique, labels))
+            # four times each: it would warn of labels of which there are many different ones
+            often = np.repeat(different, 4)
+            without_cells("y", partial(check_classification_targets, often))
+            classes = self._known(different)
             places = np.searchsorted(classes, labels).astype(np.float64)
         self.classes_ = classes
         return rows, 2.0 * places - 1.0 if len(classes) == 2 else places

@@ -486,8 +486,11 @@ def test_a_parquet_column_of_lists_is_refused_by_name(tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow", reason="the extra `parquet` is not installed")
     parquet = pytest.importorskip("pyarrow.parquet")
     parquet.write_table(pyarrow.table({"age": [[1.0], [2.0]]}), tmp_path / "lists.parquet")
+    schema = parse_schema(
+        'row_bound = 1.0\ncolumns = [{kind = "numeric", name = "age", lower = 0, upper = 9}]'
+    )
     with pytest.raises(UnreadableFile, match="every cell of column 'age'"):
-        load_records(tmp_path / "lists.parquet", schema=SCHEMA)
+        load_table(tmp_path / "lists.parquet", schema=schema, adjacency="replace-one", records=2)
 
 
 def test_complex_arrays_are_refused_rather_than_halved(tmp_path: Path) -> None:
@@ -500,6 +503,28 @@ def test_fields_of_several_numbers_are_refused_by_name(tmp_path: Path) -> None:
     np.save(tmp_path / "people.npy", np.zeros(3, dtype=[("age", np.float64, (2,))]))
     with pytest.raises(UnreadableFile, match="'age' instead got an array of 2 axes"):
         load_records(tmp_path / "people.npy", schema=SCHEMA)
+
+
+def test_cells_that_python_has_no_value_for_are_refused_without_them(tmp_path: Path) -> None:
+    """Nanoseconds: pyarrow's sentence named the cell, also of a column that is ignored."""
+    pa = pytest.importorskip("pyarrow", reason="the extra `parquet` is not installed")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    times = pa.array([1577836800000000123, 1577836800000000456], pa.timestamp("ns"))
+    parquet.write_table(pa.table({"age": [1.0, 2.0], "t": times}), tmp_path / "a.parquet")
+    numbers = '{kind = "numeric", name = "age", lower = 0, upper = 9}'
+    ignored, used = (
+        parse_schema(f'row_bound = 1.0\ncolumns = [{numbers}, {{kind = {kind}, name = "t"}}]')
+        for kind in ('"ignored"', '"categorical", categories = ["a", "b"]')
+    )
+    for schema, column in ((ignored, "age"), (used, "t")):
+        found = {"schema": schema, "adjacency": "replace-one", "records": 2}
+        if column == "age":
+            load_table(tmp_path / "a.parquet", **found).sum("age")
+            continue
+        with pytest.raises(UnreadableFile, match="every cell of column 't'") as refused:
+            load_table(tmp_path / "a.parquet", **found)
+        assert "1577836800" not in str(refused.value)
+        assert refused.value.__context__ is None
 
 
 @pytest.mark.parametrize("missing", [False, True])

@@ -138,6 +138,21 @@ def test_a_record_more_moves_a_hinge_by_one_slope_in_column_major_rows() -> None
             assert np.linalg.norm(one - two) <= 1.0 + 1e-4
 
 
+def test_a_record_more_moves_a_hinge_by_one_slope_in_wide_rows() -> None:
+    """Of rows of this width 14 are read at once: the 43rd stands alone in its block."""
+    width, many = 9001, 43
+    for seed in range(3):
+        row = np.random.default_rng(seed).normal(size=width)
+        row /= np.linalg.norm(row) * 1.001
+        rows = np.zeros((many + 1, width))
+        rows[-2:] = row
+        point = row / (row @ row)
+        for k in range(-9, 10, 3):
+            at = point * (1.0 + k * 2.0**-53)
+            few, more = (hinge_gradient(some, at) for some in (rows[:many], rows))
+            assert np.linalg.norm(few - more) <= 1.0 + 1e-3
+
+
 def hinge_gradient(rows: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Return the released sum of gradients under add-remove-one, with next to no noise."""
     data = PrivateDataset(

@@ -272,3 +272,22 @@ def test_no_sparse_entry_lies_outside_of_its_array(kind: Callable[..., Any], pla
     rows.indices[1] = place
     with pytest.raises(InvalidParameter, match="indices of an array of shape"):
         PrivateDataset(rows, np.ones(3), adjacency="replace-one", row_bound=1.0)
+
+
+@pytest.mark.parametrize("place", [3, 10**6, -1])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_no_coordinate_lies_outside_of_its_array(axis: int, place: int) -> None:
+    """A column beyond the last one was the first of another party's, who paid nothing for it."""
+    rows = sparse.coo_array(np.eye(3))
+    rows.coords[axis][1] = place
+    with pytest.raises(InvalidParameter, match="indices of an array of shape"):
+        PrivateDataset(rows, np.ones(3), adjacency="replace-one", row_bound=1.0)
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "bsr", "coo", "dia", "dok", "lil"])
+def test_sparse_rows_of_every_kind_are_the_same_rows(kind: str) -> None:
+    dense = np.array([[0.5, 0.0, 0.25], [0.0, -0.5, 0.0], [0.25, 0.25, 0.25]])
+    rows = sparse.coo_array(dense).asformat(kind)
+    data = AuditDataset(rows, np.ones(3), adjacency=Adjacency.REPLACE_ONE, row_bound=1.0)
+    found = data.mean_gradient(Logistic(), np.zeros(3))._value
+    np.testing.assert_allclose(found[0], -0.5 * dense.mean(axis=0))

@@ -14,6 +14,7 @@ import json
 import pickle
 import subprocess
 import sys
+import threading
 import warnings
 from collections.abc import Callable
 from copy import deepcopy
@@ -857,6 +858,24 @@ def test_no_warning_counts_different_labels() -> None:
         warnings.simplefilter("error", UserWarning)
         warnings.simplefilter("ignore", RepeatableNoise)
         admm(classes=range(40), rounds=2).fit(X[:60], labels)
+        admm(classes=None, rounds=2).fit(X[:60], labels)
+
+
+def test_fits_in_threads_leave_warnings_as_they_were() -> None:
+    """`catch_warnings` is of the whole process: who left last silenced what was to come."""
+    before = list(warnings.filters)
+
+    def refused() -> None:
+        for _ in range(100):
+            with pytest.raises(InvalidParameter):
+                admm(classes=None, rounds=2, clip=False).fit(X[:60] + 9.0, Y[:60])
+
+    threads = [threading.Thread(target=refused) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert list(warnings.filters) == before
 
 
 def test_a_label_of_a_named_class_is_taken_whatever_the_others_are() -> None:

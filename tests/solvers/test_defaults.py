@@ -143,6 +143,20 @@ def test_a_mean_row_is_bought_where_its_noise_is_short() -> None:
     assert set(bought) == {False, True}
 
 
+def test_rows_are_stretched_where_columns_are_not_scaled() -> None:
+    for count, weight, stretched, scaled in [
+        (15, 1e-6, False, False),
+        (100, 1e-6, True, False),
+        (100, 1e-3, False, False),
+        (40_000, 1e-6, False, True),
+    ]:
+        metric = consensus_defaults(
+            replace(SHAPE, count=count), epsilon=1.0, delta=1e-5, column=10, regularisation=weight
+        ).metric
+        assert metric is not None
+        assert (metric.stretching, metric.scaling) == (stretched, scaled)
+
+
 @pytest.mark.parametrize("bound", [1.0, 3.0])
 def test_where_noise_hides_the_rows_the_answer_is_the_majority(bound: float) -> None:
     """Of rows that tell nothing, with labels +1 for 70 %, at a noise s of labels with s d = 11.

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from math import exp, sqrt
+from math import exp, inf, sqrt
 from typing import Any
 
 import pytest
@@ -102,8 +102,32 @@ def test_an_unstated_scheme_may_be_no_amplification_at_all() -> None:
         MechanismKind.GAUSSIAN, sensitivity=1.0, noise=1.0, rounds=100, rate=0.01
     )
     costs = judged([sampled], PromisedEpsilon(2.0, 1e-5), adjacency=ADJACENCY).figures
-    none, poisson, shuffled = (cost.upper_float for cost in costs.values())
+    none, poisson, shuffled, again = (cost.upper_float for cost in costs.values())
     assert poisson < 2.0 < shuffled < none
+    assert again == inf
+
+
+@pytest.mark.parametrize(
+    ("kind", "adjacency", "stated"),
+    [
+        (MechanismKind.GAUSSIAN, Adjacency.REPLACE_ONE, {"batch": 90, "records": 100}),
+        (MechanismKind.GAUSSIAN, Adjacency.REPLACE_ONE, {"batch": 90}),
+        (MechanismKind.GAUSSIAN, Adjacency.REPLACE_ONE, {"rate": 0.9}),
+        (MechanismKind.GAUSSIAN, Adjacency.ZERO_OUT_ONE, {"rate": 0.9}),
+        (MechanismKind.LAPLACE, Adjacency.REPLACE_ONE, {"batch": 90}),
+    ],
+)
+def test_saying_less_of_a_sample_makes_no_promise_hold(
+    kind: MechanismKind, adjacency: Adjacency, stated: dict[str, Any]
+) -> None:
+    """Of batches drawn with replacement only those whose numbers were stated were thought of."""
+    delta = 1e-5 if kind is MechanismKind.GAUSSIAN else 0.0
+    promise = PromisedEpsilon(30.0, delta)
+    sampled = StatedRelease(kind, sensitivity=1.0, noise=1.0, rounds=3, **stated)
+    found = judged([sampled], promise, adjacency=adjacency)
+    assert found.verdict is ClaimVerdict.UNSPECIFIED
+    whole = StatedRelease(kind, sensitivity=1.0, noise=1.0, rounds=3)
+    assert judged([whole], promise, adjacency=adjacency).verdict is ClaimVerdict.HOLDS
 
 
 def test_an_unstated_scheme_may_draw_one_record_again_and_again() -> None:

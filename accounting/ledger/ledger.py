@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from math import inf
 from threading import RLock
 from typing import Self, TypeVar
 
@@ -203,6 +204,8 @@ class Ledger(ABC):
     def __init__(self, anchor: FileAnchor | None = None) -> None:
         self._lock = RLock()
         self._state = LedgerState(Library(self.document))
+        self._still = False
+        """Whether the state is to stay as it is, for `steady`."""
         self._anchor = anchor
         self._seeded: dict[tuple[str, int], object] = {}
         """Which sampler of this process draws from which seed."""
@@ -316,11 +319,13 @@ class Ledger(ABC):
         return tuple(found)
 
     def rows(self) -> Iterator[Row]:
-        """Yield the rows in order, as they are kept."""
-        sequence = 0
+        """Yield the rows in order, as they are kept; in `steady` those of its state."""
+        sequence, last = 0, self._state.sequence if self._still else inf
         while page := self._rows_after(sequence, _PAGE):
-            yield from page
+            yield from (row for row in page if row.sequence <= last)
             sequence = page[-1].sequence
+            if sequence >= last:
+                return
 
     def runs(self) -> tuple[RunSummary, ...]:
         """Return every run in numbers, in the order they were opened."""
@@ -430,17 +435,18 @@ class Ledger(ABC):
         return found if grade is Grade.ENCLOSED else replace(found, grade=Grade.ESTIMATE)
 
     def steady(self, read: Callable[[], T]) -> T:
-        """Return what is read of one state: once more where rows came while it was read.
+        """Return what is read of one state: rows that come meanwhile are not looked at.
 
         Args:
-            read: reads this ledger, several times. What takes long belongs after it: on a ledger in
-                use it would be done again and again.
+            read: reads this ledger. What takes long belongs after it: other threads wait for it.
         """
-        while True:
-            before = self.head
-            found = read()
-            if self.head == before:
-                return found
+        with self._lock:
+            self._catch_up()
+            before, self._still = self._still, True
+            try:
+                return read()
+            finally:
+                self._still = before
 
     def verify(self, *, expected_head: str | None = None) -> Verification:
         """Recompute everything from the rows and documents as they are kept.
@@ -532,7 +538,12 @@ class Ledger(ABC):
             )
 
     def _put(self, run: str, entry: Entry) -> Row:
-        """Check and store an entry inside a transaction; the state takes it in after that."""
+        """Check and store an entry inside a transaction; the state takes it in after that.
+
+        Raises `LedgerError` inside `steady`, whose state may be behind.
+        """
+        if self._still:
+            raise LedgerError("Expected no more rows while the ledger is read as of one moment.")
         self._state.check(run, entry)
         kind, body, documents = encoded(entry)
         row = Row.following(self._state.sequence, self._state.head, kind=kind, run=run, body=body)
@@ -557,6 +568,8 @@ class Ledger(ABC):
 
     def _catch_up(self) -> None:
         """Take in the rows that other writers appended; all rows, where one was left by half."""
+        if self._still:
+            return
         if not self._state.whole:
             self._state = LedgerState(Library(self.document))
         while page := self._rows_after(self._state.sequence, _PAGE):

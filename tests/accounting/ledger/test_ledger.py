@@ -768,16 +768,31 @@ def test_events_and_their_grade_are_of_one_moment(monkeypatch: pytest.MonkeyPatc
     assert found.epsilon.upper_float < whole.epsilon.lower_float
 
 
-def test_what_is_read_while_rows_come_is_read_again() -> None:
-    ledger, turns = MemoryLedger(), iter(range(3))
+def test_rows_that_come_while_a_ledger_is_read_are_of_another_moment(tmp_path: Path) -> None:
+    """Events were listed, and then held against a state with more of them: refused, or for ever."""
+    path = tmp_path / "ledger"
+    with SqliteLedger(path) as ledger, SqliteLedger(path) as other:
+        writer = other.run("a", configuration_hash="x")
+        writer.reserve([event(step())], NOWHERE)
 
-    def read() -> tuple[int, int]:
-        before = len(ledger.runs())
-        if (turn := next(turns)) < 2:
-            ledger.run(f"run {turn}", configuration_hash="x")
-        return before, len(ledger.runs())
+        def read() -> tuple[int, ...]:
+            counts = [len(ledger.events())]
+            writer.reserve([event(step()), event(step())], NOWHERE)
+            with pytest.raises(LedgerError, match="one moment"):
+                ledger.run("b", configuration_hash="x")
+            seen = ledger.spent().mu_squared
+            counts += [
+                len(ledger.joint_events()),
+                ledger.runs()[0].events,
+                len(list(ledger.rows())),
+            ]
+            assert seen == counts[0] * Fraction(1, 16)
+            return tuple(counts)
 
-    assert ledger.steady(read) == (2, 2)
+        assert ledger.steady(read) == (1, 1, 1, 2)
+        assert ledger.steady(read) == (3, 3, 3, 3)
+        assert len(ledger.events()) == 5
+        assert ledger.guarantee(delta=1e-5).grade is Grade.ESTIMATE
 
 
 def interrupted(call: Callable[[], object], *, line: int) -> bool:

@@ -33,9 +33,14 @@ def taken(descriptor: int, *, alone: bool) -> bool:
     return True
 
 
-def let_go(descriptor: int) -> None:
-    """Give the lock up and close the descriptor: closing is not enough, a fork may have it, too."""
+def released(descriptor: int) -> None:
+    """Give the lock up; the descriptor stays open, and can take it again."""
     if sys.platform != "win32":
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+def let_go(descriptor: int) -> None:
+    """Give the lock up and close the descriptor: closing is not enough, a fork may have it, too."""
+    released(descriptor)
     os.close(descriptor)

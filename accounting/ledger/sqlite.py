@@ -13,6 +13,7 @@ import os
 import random
 import sqlite3
 import time
+import weakref
 from collections.abc import Generator, Mapping
 from contextlib import closing, contextmanager, suppress
 from functools import partial
@@ -22,7 +23,7 @@ from typing import Any
 
 from .anchor import FileAnchor
 from .budget import Budget
-from .file_lock import let_go, taken
+from .file_lock import released, taken
 from .ledger import Ledger, Verification
 from .rows import LedgerError, Row, TamperedLedger
 
@@ -109,7 +110,11 @@ class SqliteLedger(Ledger):
         self._read_only = read_only
         self._timeout = timeout
         self._process = os.getpid()
-        self._holding = False
+        # one for the ledger's life: what an interrupt left locked is taken over by the next in turn
+        self._folder_file = -1
+        with suppress(OSError):  # what is not to be read has SQLite's locks alone
+            self._folder_file = os.open(self.path.parent, os.O_RDONLY)
+        self._shut_folder = weakref.finalize(self, _closed, self._folder_file)
         mode = "rw" if read_only else "rwc"  # a reader, too, takes back what a killed writer left
         if not read_only:
             # a seed in it would show the noise: its files are its holder's alone
@@ -128,7 +133,7 @@ class SqliteLedger(Ledger):
                 self._opened = _identity(self.path)
                 self._open(read_only)
             except BaseException:
-                self._connection.close()
+                self.close()
                 raise
 
     @classmethod
@@ -162,6 +167,8 @@ class SqliteLedger(Ledger):
         """Close the file."""
         with self._lock:
             self._connection.close()
+            self._folder_file = -1
+            self._shut_folder()
 
     def verify(self, *, expected_head: str | None = None) -> Verification:
         """As `Ledger.verify`; also finds tables and triggers that are not the ledger's own.
@@ -247,24 +254,19 @@ class SqliteLedger(Ledger):
         Raises `LedgerLocked` once `timeout` seconds have passed.
         """
         with self._lock:
-            folder = -1
-            if not self._holding:
-                with suppress(OSError):  # what is not to be read has SQLite's locks alone
-                    folder = os.open(self.path.parent, os.O_RDONLY)
-            if folder < 0:
+            # inside `_writing` it is held, and where the folder is not to be read there is none
+            if self._connection.in_transaction or self._folder_file < 0:
                 yield
                 return
             try:
                 deadline = time.monotonic() + self._timeout
-                while not taken(folder, alone=writing):
+                while not taken(self._folder_file, alone=writing):
                     if time.monotonic() > deadline:
                         raise LedgerLocked(f"Expected the file to be free at {self.path}.")
                     time.sleep(random.uniform(0, _LONGEST_WAIT))
-                self._holding = True
                 yield
             finally:
-                self._holding = False
-                let_go(folder)
+                released(self._folder_file)
 
     def _require_name(self) -> None:
         """Raise `LedgerError` unless the open file still has the ledger's name, and no other.
@@ -371,6 +373,12 @@ def _reopened(path: Path, **settings: Any) -> SqliteLedger:
             f"Expected the ledger {path} that this object was paid from instead got no file."
         )
     return SqliteLedger(path, **settings)
+
+
+def _closed(descriptor: int) -> None:
+    """Close a descriptor that was opened."""
+    if descriptor >= 0:
+        os.close(descriptor)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -795,8 +795,8 @@ def test_rows_that_come_while_a_ledger_is_read_are_of_another_moment(tmp_path: P
         assert ledger.guarantee(delta=1e-5).grade is Grade.ESTIMATE
 
 
-def interrupted(call: Callable[[], object], *, line: int) -> bool:
-    """Raise `KeyboardInterrupt` at the given line of the accounting that `call` runs, counted.
+def interrupted(call: Callable[[], object], *, line: int, room: str = "accounting") -> bool:
+    """Raise `KeyboardInterrupt` at the given line of a room that `call` runs, counted.
 
     Returns whether there was one.
     """
@@ -804,7 +804,7 @@ def interrupted(call: Callable[[], object], *, line: int) -> bool:
 
     def trace(frame: FrameType, kind: str, _: object) -> Callable[..., Any] | None:
         nonlocal left
-        if "accounting" not in frame.f_code.co_filename:
+        if room not in frame.f_code.co_filename:
             return None
         left -= kind == "line"
         if kind == "line" and left == 0:
@@ -843,4 +843,30 @@ def test_no_interrupt_of_a_reservation_makes_room_in_a_budget() -> None:
         ledger.verify()
         if not was:
             assert line > 100
+            return
+
+
+@pytest.mark.parametrize("first", range(1, 8))
+def test_no_interrupt_locks_a_folder_for_others(tmp_path: Path, first: int) -> None:
+    """A lock whose descriptor was lost held every ledger of the folder until the process ended."""
+    for line in count(first, 7):
+        path = tmp_path / f"{line}.ledger"
+        with SqliteLedger(path, timeout=0.5) as ledger, SqliteLedger(path, timeout=0.5) as other:
+            ledger.set_budget(Budget(Gdp(Fraction(6, 16)), Adjacency.REPLACE_ONE))
+            run = ledger.run("a", configuration_hash="x")
+            second = other.run("b", configuration_hash="x")
+
+            def spend(run: Run = run) -> None:
+                run.reserve([event(step())], NOWHERE)
+
+            was = interrupted(spend, line=line, room="sqlite.py")
+            spend()
+            second.reserve([event(step())], NOWHERE)
+            with suppress(BudgetExceeded):
+                for _ in range(7):
+                    spend()
+            assert len(ledger.events()) == len(other.events()) == 6
+            other.verify()
+        if not was:
+            assert line > 20
             return

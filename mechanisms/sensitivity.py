@@ -236,7 +236,7 @@ def declared(
         norm: the norm of the change.
     """
     require_nonnegative("value", value)
-    if not reason.strip():
+    if not isinstance(reason, str) or not reason.strip():
         raise InvalidParameter("reason", reason, "a sentence that says why the bound holds")
     exact = _exact(value)
     return _conclude("declared", norm, adjacency, exact**2, (("value", exact), ("reason", reason)))

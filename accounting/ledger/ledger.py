@@ -228,7 +228,8 @@ class Ledger(ABC):
         Raises `InvalidParameter` for an empty name or hash, one that is no text in UTF-8, or a run
         that is open otherwise.
         """
-        if isinstance(run, str) and any("\ud800" <= letter <= "\udfff" for letter in run):
+        # what is no text would be read back as another name, and the file as changed
+        if not isinstance(run, str) or any("\ud800" <= letter <= "\udfff" for letter in run):
             raise InvalidParameter("run", ascii(run), "a text in UTF-8")
         if not isinstance(configuration_hash, str) or not configuration_hash:
             raise InvalidParameter("configuration_hash", configuration_hash, "a hash")

@@ -870,3 +870,17 @@ def test_no_interrupt_locks_a_folder_for_others(tmp_path: Path, first: int) -> N
         if not was:
             assert line > 20
             return
+
+
+@pytest.mark.parametrize("name", [2, b"a", 1.5, True, ("a",), None, "", "\ud800"])
+def test_a_run_is_named_by_a_text(ledger: Ledger, name: Any) -> None:
+    """A number was written and read back as a text: the file was called changed, for good."""
+    with pytest.raises(InvalidParameter, match="run="):
+        ledger.run(name, configuration_hash="x")
+    assert ledger.verify().rows == 0
+
+
+@pytest.mark.parametrize("reason", [b"a", 1, None, "", " "])
+def test_an_assumption_is_a_text(reason: Any) -> None:
+    with pytest.raises(InvalidParameter, match="reason="):
+        declared(1, reason, adjacency=Adjacency.REPLACE_ONE)

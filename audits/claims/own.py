@@ -114,9 +114,10 @@ class _Reading:
             return ()
         mechanisms = release.mechanisms(
             self.adjacency,
-            Sampling.NONE if unsampled else scheme,
+            scheme,
             doubled=self.doubled,
             least=least,
+            amplified=not unsampled,
         )
         return tuple(Event(Repeated(m, times * fits), context) for m, times in mechanisms)
 
@@ -141,6 +142,9 @@ class _Reading:
                     require_rule(scheme, self.adjacency)
         except InvalidParameter as none:
             why = str(none)
+        answers = any(r.kind is MechanismKind.RANDOMISED_RESPONSE for r in releases)
+        if answers and self.adjacency not in (Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE):
+            why = "randomised response is priced for a record whose answer is replaced"
         for release in releases:
             scheme = release.sampling or self.sampling
             if not release.sampled or scheme is not Sampling.WITH_REPLACEMENT or why is not None:

@@ -248,13 +248,20 @@ class StatedRelease:
         return priced is not None and self.sensitivity is not None and priced > self.sensitivity
 
     def mechanisms(
-        self, adjacency: Adjacency, scheme: Sampling, *, doubled: bool, least: bool
+        self,
+        adjacency: Adjacency,
+        scheme: Sampling,
+        *,
+        doubled: bool,
+        least: bool,
+        amplified: bool = True,
     ) -> tuple[tuple[Mechanism, int], ...]:
         """Return the mechanisms and how often each ran; nothing that they need may be missing.
 
         Args:
             adjacency: the relation promised.
-            scheme: how records are chosen; `NONE` where the rate is not stated.
+            scheme: how records are chosen.
+            amplified: whether it makes a release cheaper; False where the rate is not stated.
             doubled: whether a stated sensitivity, or a step's epsilon, is of a record left out, and
                 one is replaced.
             least: whether what must be rounded is rounded to cost less, or more.
@@ -277,7 +284,9 @@ class StatedRelease:
         assert self.noise is not None
         if self.kind is MechanismKind.RANDOMISED_RESPONSE:
             return tuple((RandomisedResponse(p), times) for p, times in self._schedule(scheme))
-        size = self._sensitivity(adjacency, scheme)
+        # a mean over a sample's own number moves by the scheme, at whatever rate
+        size = self._sensitivity(adjacency, scheme, least=least)
+        scheme = scheme if amplified else Sampling.NONE
         if doubled and self.clip_norm is None:
             size = scaled(size, 2)
         made: Mapping[MechanismKind, Callable[[Sensitivity, float], Mechanism]] = {
@@ -305,11 +314,12 @@ class StatedRelease:
         else:
             yield noises[0], self.rounds or 1
 
-    def _sensitivity(self, adjacency: Adjacency, scheme: Sampling) -> Sensitivity:
+    def _sensitivity(self, adjacency: Adjacency, scheme: Sampling, *, least: bool) -> Sensitivity:
         """Return the sensitivity of one release, by the relation promised.
 
         Of a clip norm: a sum of clipped vectors moves by it where a record is left out, and by
-        twice as much where it is replaced; a mean is divided by the number that the claim names.
+        twice as much where it is replaced; a mean is divided by the number that the claim names, or
+        by that of a shuffled epoch's last batch, if it is smaller and not `least`.
         """
         norm = Norm.L2 if self.kind in _GAUSSIAN else Norm.L1
         if self.clip_norm is None:
@@ -322,7 +332,10 @@ class StatedRelease:
             return scaled(one, 2) if adjacency is Adjacency.REPLACE_ONE else one
         if self.averaging is Averaging.OWN:
             assert self.divisor is not None
-            size = mean_of_bounded(self.clip_norm, self.divisor, adjacency)
+            last = (self.records or 0) % (self.batch or 1)
+            kept = scheme is Sampling.SHUFFLED and last > 0 and not least
+            divisor = min(self.divisor, last) if kept else self.divisor
+            size = mean_of_bounded(self.clip_norm, divisor, adjacency)
         else:
             size = sum_of_bounded(self.clip_norm, adjacency)
             if self.divisor is not None:

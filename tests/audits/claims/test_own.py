@@ -2,14 +2,16 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from math import exp, inf, sqrt
+from math import exp, inf, log, sqrt
 from typing import Any
 
 import pytest
 from scipy.stats import norm
 
+from dpledger.accounting.gaussian.exact import epsilon_from_delta
 from dpledger.audits.claims import ClaimVerdict, Counterexample, DerivationEvidence
 from dpledger.audits.claims.own import (
+    Averaging,
     MechanismKind,
     PromisedEpsilon,
     PromisedMu,
@@ -142,6 +144,55 @@ def test_an_unstated_scheme_may_draw_one_record_again_and_again() -> None:
     dearest = judged([said], PromisedEpsilon(5.9, 1e-5), adjacency=replace_one)
     assert dearest.verdict is ClaimVerdict.NOT_IMPLIED
     assert max(cost.upper_float for cost in found.figures.values()) == dearest.true.upper_float
+
+
+@pytest.mark.parametrize("relation", Adjacency)
+def test_answers_are_priced_for_a_record_whose_answer_is_replaced(relation: Adjacency) -> None:
+    """A record more is an answer more, and a column replaced is everybody's."""
+    answers = StatedRelease(MechanismKind.RANDOMISED_RESPONSE, noise=0.7, rounds=2)
+    found = judged([answers], PromisedEpsilon(1.7, 0.0), adjacency=relation)
+    own = relation in (Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE)
+    assert (found.verdict is ClaimVerdict.HOLDS) == own
+    assert found.true.upper_float == (pytest.approx(2 * log(7 / 3)) if own else inf)
+
+
+@pytest.mark.parametrize("relation", [Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE])
+@pytest.mark.parametrize("stated", [{}, {"batch": 50}, {"batch": 50, "records": 500}])
+def test_a_mean_over_a_samples_own_number_is_dear_at_whatever_rate(
+    relation: Adjacency, stated: dict[str, int]
+) -> None:
+    """A Poisson sample may hold one record; without a rate it was priced as 50 of them."""
+    mean = StatedRelease(
+        MechanismKind.GAUSSIAN,
+        clip_norm=1.0,
+        averaging=Averaging.OWN,
+        divisor=50,
+        noise=0.1,
+        rounds=3,
+        sampling=Sampling.POISSON,
+        **stated,
+    )
+    found = judged([mean], PromisedEpsilon(9.0, 1e-5), adjacency=relation)
+    assert found.verdict is not ClaimVerdict.HOLDS
+    assert found.true.upper_float > 180.0
+
+
+@pytest.mark.parametrize(("records", "last"), [(101, 1), (120, 20), (100, 50)])
+def test_a_mean_over_a_last_smaller_batch_is_over_its_records(records: int, last: int) -> None:
+    mean = StatedRelease(
+        MechanismKind.GAUSSIAN,
+        clip_norm=1.0,
+        averaging=Averaging.OWN,
+        divisor=50,
+        noise=0.1,
+        rounds=1,
+        sampling=Sampling.SHUFFLED,
+        batch=50,
+        records=records,
+    )
+    found = judged([mean], PromisedEpsilon(1e4, 1e-5), adjacency=Adjacency.REPLACE_ONE)
+    dearest = epsilon_from_delta(mu_squared=(2.0 / last / 0.1) ** 2, delta=1e-5)
+    assert found.true.upper_float == pytest.approx(dearest.upper_float)
 
 
 def test_parties_under_a_relation_of_columns_hold_columns_and_that_is_said() -> None:

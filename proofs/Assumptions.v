@@ -11,7 +11,7 @@ From Dpledger Require
   GaussianConvolution Descent GaussianComposition PoissonSampling BatchSampling ReplacedSample CopiesSampling Events
   GaussianSeries Enclosure
   Losses GaussianLosses Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
-  GaussianDecision ReplacedLoss CopiesLoss PureLoss LaplaceLoss GeometricLoss
+  GaussianDecision ReplacedLoss CopiesLoss PureLoss LaplaceLoss SampledLaplace GeometricLoss
   DiscreteGaussianProfile DiscreteGaussianShift DiscreteGaussianLoss LaplaceComposition LaplaceSums
   Checker MachineIntegers FastChecker Operations Derivations Claims Soundness
   Example FilterExample EndToEnd.
@@ -233,6 +233,7 @@ Definition losses_theorems := (
   @FixedPoint.ln_below_sound,
   @FixedGaussian.removal_above_sound,
   @SampledLoss.checked_sound,
+  @SampledLoss.both_losses_sound,
   @SampledLoss.step_losses_sound,
   @SampledLoss.turned_losses_sound,
   @SampledLoss.batch_losses_sound,
@@ -267,6 +268,9 @@ Definition pure_theorems := (
   @LaplaceProfile.rounded_laplace_overlap,
   @LaplaceProfile.vector_laplace_profile,
   @LaplaceLoss.laplace_loss_sound,
+  @SampledLaplace.amplified_at_most_sound,
+  @SampledLaplace.laplace_step_losses_sound,
+  @SampledLaplace.laplace_batch_losses_sound,
   @DiscreteLaplace.vector_geometric_pure,
   @Pure.response_pure,
   @PureRenyi.odds_rdp).
@@ -317,6 +321,7 @@ Definition checker_theorems := (
   @Example.batch_satisfied,
   @Example.copies_satisfied,
   @Example.laplace_satisfied,
+  @Example.laplace_sample_satisfied,
   @Example.total_in_l1,
   @Example.discrete_satisfied,
   @Example.discrete_gaussian_satisfied,
@@ -349,6 +354,7 @@ Definition end_to_end_theorems := (
   @EndToEnd.laplace_run_pure,
   @EndToEnd.laplace_run_dp,
   @EndToEnd.laplace_run_dp_of_two,
+  @EndToEnd.laplace_sample_dp,
   @EndToEnd.discrete_run_pure,
   @EndToEnd.discrete_gaussian_run_dp,
   @EndToEnd.discrete_gaussian_loss_dp,

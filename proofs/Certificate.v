@@ -83,7 +83,8 @@ Inductive scheme :=
   | FixedBatch (size records : positive)
   | WithReplacement (size records : positive).
 
-(** A sampled step is a Gaussian step on a sample; who is drawn stays hidden. The sensitivity of a Laplace step is in l1. A
+(** A sampled step is a Gaussian or a Laplace step on a sample; who is drawn stays hidden. The
+    sensitivity of a Laplace step is in l1. A
     response is the true one of so many answers with probability [truth], else any other; it is
     about replace-one. A pure step is anything of which [scale] times the logarithm of a probability
     is of that sensitivity. *)
@@ -95,6 +96,8 @@ Inductive mechanism :=
   | DiscreteLaplaceStep (moved : relation) (squared : Q) (by_rules : derivation) (scale : Q)
   | DiscreteGaussianStep (moved : relation) (squared : Q) (by_rules : derivation) (noise_std : Q)
   | ResponseStep (truth : Q) (answers : positive)
+  | SampledLaplaceStep (drawn : scheme) (moved : relation) (squared : Q) (by_rules : derivation)
+      (scale : Q)
   | PureStep (moved : relation) (squared : Q) (by_rules : derivation) (scale : Q)
   | Repeated (inner times : positive)
   (** Made of parts by party: of each party its number, and the mechanisms that it runs. *)
@@ -125,6 +128,8 @@ Inductive rule :=
   | LaplacePure (mechanism : positive) (epsilon : Q)
   | DiscreteLaplacePure (mechanism : positive) (epsilon : Q)
   | RandomisedResponsePure (mechanism : positive) (epsilon : Q)
+  | PoissonPure (mechanism : positive) (epsilon : Q)
+  | FixedBatchPure (mechanism : positive) (epsilon : Q)
   | PureStepRule (mechanism : positive) (epsilon : Q)
   | Composition (times : list positive)
   | RepeatedRule (mechanism : positive)
@@ -503,7 +508,9 @@ Definition next_law (data : nat -> list X) (h : history) : message -> R :=
   | Normal std =>
       of_numbers (on_samples (draws_of (sampled_by r h))
                     (noisy_vector (dimension r h) (value r h) std) (sampled_parties r h) data)
-  | Laplace scale => of_numbers (laplace_vector (value r h) scale data)
+  | Laplace scale =>
+      of_numbers (on_samples (draws_of (sampled_by r h)) (laplace_vector (value r h) scale)
+                    (sampled_parties r h) data)
   | DiscreteLaplace scale =>
       of_numbers (geometric_vector (fun x i => Int_part (value r h x i)) scale data)
   | DiscreteGaussian std =>
@@ -585,15 +592,17 @@ Definition draws_as (s : scheme) : Prop :=
   | _, _ => False
   end.
 
-(** Which Gaussian step a round is. A step that samples does so for every party whose records it
-    reads. *)
+(** A step that samples does so for every party whose records it reads. *)
+Definition samples_as (drawn : scheme) (moved : relation) : Prop :=
+  draws_as drawn /\ NoDup (sampled_parties r h) /\
+  (forall j, In j (sampled_parties r h) <-> reads r h j = true) /\
+  (moved = ZeroOutOne -> null_is_absent).
+
+(** Which Gaussian step a round is. *)
 Definition is_step (m : option mechanism) (moved : relation) (squared : Q) (d : derivation)
   (std : Q) : Prop :=
   (m = Some (GaussianStep moved squared d std) /\ sampled_parties r h = []) \/
-  (exists drawn, m = Some (SampledStep drawn moved squared d std) /\ draws_as drawn /\
-     NoDup (sampled_parties r h) /\
-     (forall j, In j (sampled_parties r h) <-> reads r h j = true) /\
-     (moved = ZeroOutOne -> null_is_absent)).
+  (exists drawn, m = Some (SampledStep drawn moved squared d std) /\ samples_as drawn moved).
 
 (** Discrete noise is added to whole numbers. *)
 Definition is_discrete_step (m : option mechanism) (moved : relation) (squared : Q)
@@ -614,7 +623,10 @@ Definition gaussian_round (m : option mechanism) : Prop :=
 (** Which Laplace step a round is. *)
 Definition is_laplace_step (m : option mechanism) (moved : relation) (squared : Q)
   (d : derivation) (scale : Q) : Prop :=
-  (m = Some (LaplaceStep moved squared d scale) /\ noise r h = Laplace (Q2R scale)) \/
+  (m = Some (LaplaceStep moved squared d scale) /\ noise r h = Laplace (Q2R scale) /\
+     sampled_parties r h = []) \/
+  (exists drawn, m = Some (SampledLaplaceStep drawn moved squared d scale) /\
+     noise r h = Laplace (Q2R scale) /\ samples_as drawn moved) \/
   (m = Some (DiscreteLaplaceStep moved squared d scale) /\
      noise r h = DiscreteLaplace (Q2R scale) /\ whole_values).
 

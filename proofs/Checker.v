@@ -4,7 +4,7 @@
 
 From Coq Require Import List Bool QArith Qround PArith ZArith Lia FMapPositive Mergesort Orders.
 From Dpledger Require Import Enclosure LossLists LossEnclosures LossComposition FixedPoint
-  SampledLoss GaussianDecision ReplacedLoss CopiesLoss PureLoss LaplaceLoss GeometricLoss
+  SampledLoss GaussianDecision ReplacedLoss CopiesLoss PureLoss LaplaceLoss SampledLaplace GeometricLoss
   DiscreteGaussianLoss LaplaceSums
   Certificate.
 Import ListNotations.
@@ -255,6 +255,13 @@ Definition scheme_ok (s : scheme) (moved : relation) (d : derivation) : bool :=
   | WithReplacement _ records => relation_eqb moved ReplaceOne && Pos.ltb 1 records
   end.
 
+(** Samples under which Laplace noise is priced: those that hide all of a record. *)
+Definition hides_all (s : scheme) (moved : relation) : bool :=
+  match s, moved with
+  | Poisson _, ReplaceOne | WithReplacement _ _, _ => false
+  | _, _ => true
+  end.
+
 (** Rules that divide by the number of records that are there. *)
 Fixpoint renormalised (d : derivation) : bool :=
   match d with
@@ -282,6 +289,10 @@ Definition mechanism_ok (r : relation) (table : PositiveMap.t mechanism) (m : me
   | SampledStep drawn moved squared d std =>
       scheme_ok drawn moved d && relation_eqb moved r
       && negb (relation_eqb r AddRemoveOne && renormalised d) && positive_number std &&
+      match derived r d with Some s => Qeq_bool s squared | None => false end
+  | SampledLaplaceStep drawn moved squared d scale =>
+      scheme_ok drawn moved d && hides_all drawn moved && relation_eqb moved r
+      && positive_number scale && sums d &&
       match derived r d with Some s => Qeq_bool s squared | None => false end
   | LaplaceStep moved squared d scale | DiscreteLaplaceStep moved squared d scale
   | PureStep moved squared d scale =>
@@ -452,8 +463,8 @@ Definition discrete_laplace_ratio (m : mechanism) : option Q :=
   end.
 
 (** Steps whose costs in a notion bound what they do: Gaussian ones on all records in GDP and zCDP,
-    discrete Gaussian ones in zCDP, Laplace noise in zCDP and pure DP, responses and pure steps in pure
-    DP; in Renyi DP what pays in zCDP. Approximate DP is of a part's own steps. *)
+    discrete Gaussian ones in zCDP, Laplace noise in zCDP and pure DP, responses, pure steps and Laplace
+    noise on samples in pure DP; in Renyi DP what pays in zCDP. Approximate DP is of a part's own steps. *)
 Definition pays_in (kind : notion) (m : mechanism) : bool :=
   match kind, m with
   | _, Parties _ => true
@@ -462,7 +473,7 @@ Definition pays_in (kind : notion) (m : mechanism) : bool :=
   | (Zcdp _ | Rdp _ _), (LaplaceStep _ _ _ _ | DiscreteLaplaceStep _ _ _ _) => true
   | (Zcdp _ | Rdp _ _), DiscreteGaussianStep _ _ _ _ => true
   | PureDp _, (LaplaceStep _ _ _ _ | DiscreteLaplaceStep _ _ _ _) => true
-  | PureDp _, (ResponseStep _ _ | PureStep _ _ _ _ | Repeated _ _) => true
+  | PureDp _, (ResponseStep _ _ | SampledLaplaceStep _ _ _ _ _ | PureStep _ _ _ _ | Repeated _ _) => true
   | ApproxDp _ _, _ => true
   | _, _ => false
   end.
@@ -555,9 +566,17 @@ Inductive contrast :=
   | Exchanged (rate : Q)
   | Copied (size records : positive).
 
+(** The probability that a sample holds a given record; not asked where it may hold it often. *)
+Definition share_drawn (s : scheme) : Q :=
+  match s with
+  | Poisson rate => rate
+  | FixedBatch size records => Zpos size # records
+  | WithReplacement _ _ => 1
+  end.
+
 Definition contrast_of (drawn : scheme) (moved : relation) : contrast :=
   match drawn, moved with
-  | FixedBatch size records, _ => Batched (Zpos size # records)
+  | FixedBatch _ _, _ => Batched (share_drawn drawn)
   | WithReplacement size records, _ => Copied size records
   | Poisson rate, ReplaceOne => Exchanged rate
   | Poisson rate, _ => Removed rate
@@ -573,6 +592,15 @@ Definition contrast_losses (x : contrast) (w bits : Z) (ratio step : Q) (dense t
   | Copied size records => twice (copies_losses w bits ratio size records step dense tail)
   end.
 
+(** The same of Laplace noise. *)
+Definition laplace_contrast_losses (x : contrast) (w bits : Z) (ratio step : Q) (dense tail : Z) :
+  option (whole_loss * whole_loss) :=
+  match x with
+  | Removed rate => laplace_step_losses w bits ratio rate step dense tail
+  | Batched share => twice (laplace_batch_losses w bits ratio share step dense tail)
+  | _ => None
+  end.
+
 (** The squared distance that so many records move together by, each of them by a root of [squared]. *)
 Definition further (group : positive) (squared : Q) : Q := integer group * integer group * squared.
 
@@ -584,6 +612,10 @@ Definition losses_of (group : positive) (m : mechanism) (w bits : Z) (step : Q) 
   | SampledStep drawn moved squared _ std =>
       if positive_number squared && Pos.eqb group 1
       then contrast_losses (contrast_of drawn moved) w bits (squared / (std * std)) step dense tail
+      else None
+  | SampledLaplaceStep drawn moved squared _ scale =>
+      if Pos.eqb group 1
+      then laplace_contrast_losses (contrast_of drawn moved) w bits (squared / (scale * scale)) step dense tail
       else None
   | LaplaceStep _ squared _ scale =>
       twice (laplace_loss w bits (further group squared / (scale * scale)) step dense)
@@ -828,6 +860,17 @@ Definition response_suffices (eps : Q) (m : mechanism) : bool :=
   | _ => false
   end.
 
+(** On a sample, of which a record is part with some probability. *)
+Definition sample_suffices (of : scheme -> bool) (eps : Q) (m : mechanism) : bool :=
+  match m with
+  | SampledLaplaceStep drawn _ squared _ scale =>
+      of drawn && amplified_at_most (squared / (scale * scale)) (share_drawn drawn) eps
+  | _ => false
+  end.
+
+Definition is_poisson (s : scheme) : bool := match s with Poisson _ => true | _ => false end.
+Definition is_fixed_batch (s : scheme) : bool := match s with FixedBatch _ _ => true | _ => false end.
+
 Definition pure_step_suffices (eps : Q) (m : mechanism) : bool :=
   match m with
   | PureStep _ squared _ scale => Qle_bool 0 eps && Qle_bool (squared / (scale * scale)) (eps * eps)
@@ -1002,6 +1045,8 @@ Definition of_parts (rule : rule) (premises : list judgement) : option judgement
   | LaplacePure m eps, [] => pure_leaf m (laplace_suffices eps) eps
   | DiscreteLaplacePure m eps, [] => pure_leaf m (discrete_laplace_suffices eps) eps
   | RandomisedResponsePure m eps, [] => pure_leaf m (response_suffices eps) eps
+  | PoissonPure m eps, [] => pure_leaf m (sample_suffices is_poisson eps) eps
+  | FixedBatchPure m eps, [] => pure_leaf m (sample_suffices is_fixed_batch eps) eps
   | PureStepRule m eps, [] => pure_leaf m (pure_step_suffices eps) eps
   | Composition counts, _ => composition counts premises
   | RepeatedRule m, _ => repeated m premises
@@ -1062,7 +1107,7 @@ Fixpoint first_relation (l : list mechanism) : relation :=
   match l with
   | (GaussianStep moved _ _ _ | SampledStep _ moved _ _ _ | LaplaceStep moved _ _ _
      | DiscreteLaplaceStep moved _ _ _ | DiscreteGaussianStep moved _ _ _
-     | PureStep moved _ _ _) :: _ => moved
+     | SampledLaplaceStep _ moved _ _ _ | PureStep moved _ _ _) :: _ => moved
   | (Repeated _ _ | Parties _) :: rest => first_relation rest
   | _ => ReplaceOne
   end.

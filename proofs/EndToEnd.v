@@ -152,6 +152,15 @@ Proof.
     laplace_satisfied.
 Qed.
 
+(** On a sample. *)
+Theorem laplace_sample_dp (grid : list R) :
+  ascending m_infty grid ->
+  dp (one_part add_remove_one) (all_transcripts (laplace_sample_run grid))
+    (run_law (laplace_sample_run grid)) (Q2R (1 # 20)) (Q2R (10 # 1000)).
+Proof.
+  intros Hg; checked (check_dp laplace_sample_example AddRemoveOne) laplace_sample_satisfied.
+Qed.
+
 Theorem discrete_run_pure (grid : list R) :
   ascending m_infty grid ->
   pure (one_part add_remove_one) (all_transcripts (discrete_run grid)) (run_law (discrete_run grid))

@@ -436,9 +436,39 @@ Theorem laplace_satisfied size cost claimed grid :
 Proof.
   intros Hg; apply one_message_satisfies; [exact Hg|exact Logic.I|right; left].
   exists AddRemoveOne, 1%Q, (Leaf HistogramL1 1), 2%Q.
-  split; [left; split; [reflexivity|cbn; f_equal; symmetry; apply Q2R_number]|split].
+  split; [left; split; [reflexivity|split; [cbn; f_equal; symmetry; apply Q2R_number|reflexivity]]|split].
   - intros j data signs R Hs; apply Nat.eqb_eq in R; subst j; apply counts_derive, Hs.
   - apply (reads_party_1 (Laplace 2) [] whole (vsum is_positive) grid _ (vsum is_positive)).
+Qed.
+
+(** The same of a sample that each record enters with probability 1/8. *)
+Definition laplace_sample_example : certificate := Certificate
+  [SampledLaplaceStep (Poisson (1 # 8)) AddRemoveOne 1 (Leaf HistogramL1 1) 2]
+  [Event 1 [1%positive] 1]
+  [Node (PoissonPure 1 (1 # 12)) [] (Claim AddRemoveOne 1 (PureDp (1 # 12)));
+   Node EventsRule [1%positive] (Claim AddRemoveOne 1 (PureDp (1 # 12)));
+   Node (PrivacyLoss [(1, 1, O)%positive] 1 (1 # 256) [] 32 12 1000 (10 # 1000) (1 # 20)) []
+     (Claim AddRemoveOne 1 (ApproxDp (10 # 1000) (1 # 20)));
+   Node EventsRule [3%positive] (Claim AddRemoveOne 1 (ApproxDp (10 # 1000) (1 # 20)))].
+
+Definition laplace_sample_run : list R -> execution R :=
+  one_message (Laplace 2) [1%nat] (EachWith (Q2R (1 # 8))) (vsum is_positive).
+
+Theorem laplace_sample_satisfied grid :
+  ascending m_infty grid -> satisfies 0 laplace_sample_example (laplace_sample_run grid).
+Proof.
+  intros Hg; apply one_message_satisfies; [exact Hg|exact Logic.I|right; left].
+  exists AddRemoveOne, 1%Q, (Leaf HistogramL1 1), 2%Q.
+  split; [right; left; exists (Poisson (1 # 8)); split; [reflexivity|split; [|split; [|split; [|split]]]]|split].
+  - cbn; f_equal; symmetry; apply Q2R_number.
+  - reflexivity.
+  - constructor; [intros []|constructor].
+  - intros j; cbn [sampled_parties reads one_message laplace_sample_run]; rewrite Nat.eqb_eq; split.
+    + intros [E|[]]; exact E.
+    + intros E; left; exact E.
+  - discriminate.
+  - intros j data signs R Hs; apply Nat.eqb_eq in R; subst j; apply counts_derive, Hs.
+  - apply (reads_party_1 (Laplace 2) [1%nat] (EachWith (Q2R (1 # 8))) (vsum is_positive) grid _ (vsum is_positive)).
 Qed.
 
 (** In l1 a total of numbers of size at most [bound] is a linear map of a histogram. *)
@@ -488,7 +518,8 @@ Theorem discrete_satisfied grid :
   ascending m_infty grid -> satisfies 0 discrete_example (discrete_run grid).
 Proof.
   intros Hg; apply one_message_satisfies; [exact Hg|exact Logic.I|right; left].
-  exists AddRemoveOne, 1%Q, (Leaf HistogramL1 1), 2%Q; split; [right; split; [reflexivity|split]|split].
+  exists AddRemoveOne, 1%Q, (Leaf HistogramL1 1), 2%Q.
+  split; [right; right; split; [reflexivity|split]|split].
   - cbn; f_equal; symmetry; apply Q2R_number.
   - apply counts_whole.
   - intros j data signs R Hs; apply Nat.eqb_eq in R; subst j; apply counts_derive, Hs.

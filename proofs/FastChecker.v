@@ -4,7 +4,8 @@
 
 From Coq Require Import List ZArith QArith Derive.
 From Dpledger Require Import MachineIntegers Enclosure Kronecker LossLists FixedPoint FixedGaussian
-  LossEnclosures LossComposition SampledLoss ReplacedLoss CopiesLoss PureLoss LaplaceLoss GeometricLoss
+  LossEnclosures LossComposition SampledLoss ReplacedLoss CopiesLoss PureLoss LaplaceLoss SampledLaplace
+  GeometricLoss
   DiscreteGaussianShift DiscreteGaussianLoss LaplaceSums Certificate Checker.
 
 Create HintDb fast.
@@ -125,6 +126,10 @@ Derive fast_removal_heights SuchThat (fast_removal_heights = removal_heights)
   As fast_removal_heights_exact.
 Proof. quicken removal_heights. Qed.
 #[local] Hint Rewrite <- fast_removal_heights_exact : fast.
+
+Derive fast_both_losses SuchThat (fast_both_losses = both_losses) As fast_both_losses_exact.
+Proof. quicken both_losses. Qed.
+#[local] Hint Rewrite <- fast_both_losses_exact : fast.
 
 Derive fast_step_losses SuchThat (fast_step_losses = step_losses) As fast_step_losses_exact.
 Proof. quicken step_losses. Qed.
@@ -252,6 +257,31 @@ Proof. quicken laplace_heights. Qed.
 Derive fast_laplace_loss SuchThat (fast_laplace_loss = laplace_loss) As fast_laplace_loss_exact.
 Proof. quicken laplace_loss. Qed.
 #[local] Hint Rewrite <- fast_laplace_loss_exact : fast.
+
+Derive fast_laplace_removal SuchThat (fast_laplace_removal = laplace_removal)
+  As fast_laplace_removal_exact.
+Proof. quicken laplace_removal. Qed.
+#[local] Hint Rewrite <- fast_laplace_removal_exact : fast.
+
+Derive fast_laplace_removal_heights SuchThat (fast_laplace_removal_heights = laplace_removal_heights)
+  As fast_laplace_removal_heights_exact.
+Proof. quicken laplace_removal_heights. Qed.
+#[local] Hint Rewrite <- fast_laplace_removal_heights_exact : fast.
+
+Derive fast_laplace_step_losses SuchThat (fast_laplace_step_losses = laplace_step_losses)
+  As fast_laplace_step_losses_exact.
+Proof. quicken laplace_step_losses. Qed.
+#[local] Hint Rewrite <- fast_laplace_step_losses_exact : fast.
+
+Derive fast_laplace_batch_losses SuchThat (fast_laplace_batch_losses = laplace_batch_losses)
+  As fast_laplace_batch_losses_exact.
+Proof. quicken laplace_batch_losses. Qed.
+#[local] Hint Rewrite <- fast_laplace_batch_losses_exact : fast.
+
+Derive fast_amplified_at_most SuchThat (fast_amplified_at_most = amplified_at_most)
+  As fast_amplified_at_most_exact.
+Proof. quicken amplified_at_most. Qed.
+#[local] Hint Rewrite <- fast_amplified_at_most_exact : fast.
 
 Derive fast_geometric_height SuchThat (fast_geometric_height = geometric_height)
   As fast_geometric_height_exact.
@@ -429,6 +459,11 @@ Derive fast_contrast_losses SuchThat (fast_contrast_losses = contrast_losses)
 Proof. quicken contrast_losses. Qed.
 #[local] Hint Rewrite <- fast_contrast_losses_exact : fast.
 
+Derive fast_laplace_contrast_losses SuchThat (fast_laplace_contrast_losses = laplace_contrast_losses)
+  As fast_laplace_contrast_losses_exact.
+Proof. quicken laplace_contrast_losses. Qed.
+#[local] Hint Rewrite <- fast_laplace_contrast_losses_exact : fast.
+
 Derive fast_losses_of SuchThat (fast_losses_of = losses_of) As fast_losses_of_exact.
 Proof. quicken losses_of. Qed.
 #[local] Hint Rewrite <- fast_losses_of_exact : fast.
@@ -478,6 +513,11 @@ Proof. quicken laplace_at_most. Qed.
 Derive fast_laplace_losses SuchThat (fast_laplace_losses = laplace_losses) As fast_laplace_losses_exact.
 Proof. quicken laplace_losses. Qed.
 #[local] Hint Rewrite <- fast_laplace_losses_exact : fast.
+
+Derive fast_sample_suffices SuchThat (fast_sample_suffices = sample_suffices)
+  As fast_sample_suffices_exact.
+Proof. quicken sample_suffices. Qed.
+#[local] Hint Rewrite <- fast_sample_suffices_exact : fast.
 
 Derive fast_of_parts SuchThat (fast_of_parts = of_parts) As fast_of_parts_exact.
 Proof. quicken of_parts. Qed.

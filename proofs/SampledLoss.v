@@ -159,24 +159,26 @@ Definition removal_heights (w bits : Z) (m rate : Q) : option (Z -> Z -> option 
   end.
 
 (** Both orders: with the record against without it, and without it against with it. *)
+Definition both_losses (w bits : Z) (above : Z -> Z -> option Z) (step : Q) (dense tail : Z) :
+  option (whole_loss * whole_loss) :=
+  let walked := walk (Z.to_nat most_dots) w bits above step dense tail in
+  match walked 1 0, walked (-1) 0 with
+  | Some up, Some down =>
+      let ascending := rev (tl down) ++ up in
+      let with_it := map (fun k => (at_place k, grown k, removal k)) (rev ascending) in
+      let without :=
+        map (fun k => (- at_place k, 2 ^ (2 * bits) / Z.max 1 (grown k), addition k)) ascending in
+      match loss_from w bits step with_it, loss_from w bits step without with
+      | Some l, Some l' => Some (l, l')
+      | _, _ => None
+      end
+  | _, _ => None
+  end.
+
 Definition step_losses (w bits : Z) (m rate step : Q) (dense tail : Z) :
   option (whole_loss * whole_loss) :=
   match removal_heights w bits m rate with
-  | Some above =>
-      let walked := walk (Z.to_nat most_dots) w bits above step dense tail in
-      match walked 1 0, walked (-1) 0 with
-      | Some up, Some down =>
-          let ascending := rev (tl down) ++ up in
-          let with_it := map (fun k => (at_place k, grown k, removal k)) (rev ascending) in
-          let without :=
-            map (fun k => (- at_place k, 2 ^ (2 * bits) / Z.max 1 (grown k), addition k))
-              ascending in
-          match loss_from w bits step with_it, loss_from w bits step without with
-          | Some l, Some l' => Some (l, l')
-          | _, _ => None
-          end
-      | _, _ => None
-      end
+  | Some above => both_losses w bits above step dense tail
   | None => None
   end.
 
@@ -457,12 +459,6 @@ Hypotheses (Hm : 0 < Q2R m) (Hrate : 0 < Q2R rate <= 1).
 Notation h := (Q2R step).
 Notation F := (gaussian_profile (sqrt (Q2R m))).
 
-(** What is known of a dot. *)
-Definition removal_below (z f : Z) : Prop :=
-  removal_profile (Q2R rate) F 1 (exp (IZR z * h)) <= IZR f / (IZR (2 ^ bits) * unit_of w).
-Definition addition_below (z g : Z) : Prop :=
-  addition_profile (Q2R rate) F 1 (exp (IZR z * h)) <= IZR g / (IZR (2 ^ bits) * unit_of w).
-
 Notation p := (w + bits + guard)%Z.
 
 Lemma p_nonneg : (0 <= p)%Z.
@@ -616,27 +612,32 @@ Proof.
     [exact R|split; [apply sqrt_lt_R0, Hm|apply sqrt_le_1_alt, Hh]|exact E|exact Py].
 Qed.
 
-Theorem step_losses_sound dense tail L L' :
-  step_losses w bits m rate step dense tail = Some (L, L') ->
+(** [G] in the first order, [H] in the other, which mirrors it. *)
+Theorem both_losses_sound above (G H : R -> R -> R) dense tail L L' :
+  both_losses w bits above step dense tail = Some (L, L') ->
+  (forall low high n y, True -> 0 < y ->
+     IZR low / unit_of p <= y <= IZR high / unit_of p -> above low high = Some n ->
+     G 1 y <= IZR n / unit_of p) ->
+  (forall y, 0 < y -> H 1 (/ y) = 1 - / y + / y * G 1 y) ->
   forall A (l : list A) p q, distribution l p -> nonneg l q ->
-  (below_profile l p q (removal_profile (Q2R rate) F) ->
+  (below_profile l p q G ->
    sound_list L /\ below_profile l p q (profile (stands_for h (unit_of w) L))) /\
-  (below_profile l p q (addition_profile (Q2R rate) F) ->
+  (below_profile l p q H ->
    sound_list L' /\ below_profile l p q (profile (stands_for h (unit_of w) L'))).
 Proof.
-  unfold step_losses; cbv zeta.
-  destruct (removal_heights _ _ _ _) as [above|] eqn:Ea; [|discriminate].
-  pose proof (walk_sound above _ _ (removal_heights_sound above Ea)) as Walk.
+  unfold both_losses; cbv zeta; intros E Above Mirror; revert E.
+  pose proof (walk_sound above _ _ Above) as Walk.
   destruct (walk _ _ _ _ _ _ _ 1 0) as [up|] eqn:Up; [|discriminate].
   destruct (walk _ _ _ _ _ _ _ (-1) 0) as [down|] eqn:Down; [|discriminate].
   set (listed := (rev (tl down) ++ up)%list).
+  set (below := fun (F : R -> R -> R) z f =>
+    F 1 (exp (IZR z * h)) <= IZR f / (IZR (2 ^ bits) * unit_of w)).
   assert (Known : forall k, In k listed ->
-            removal_below (at_place k) (removal k) /\ addition_below (- at_place k) (addition k)).
+            below G (at_place k) (removal k) /\ below H (- at_place k)%Z (addition k)).
   { assert (Each : forall k, In k up \/ In k (tl down) ->
-              removal_below (at_place k) (removal k) /\ addition_below (- at_place k) (addition k)).
-    { intros k I; unfold removal_below, addition_below.
-      rewrite opp_IZR, <- Ropp_mult_distr_l, exp_Ropp, addition_of_removal
-        by (try apply exp_pos; lra).
+              below G (at_place k) (removal k) /\ below H (- at_place k)%Z (addition k)).
+    { intros k I; unfold below.
+      rewrite opp_IZR, <- Ropp_mult_distr_l, exp_Ropp, Mirror by apply exp_pos.
       destruct I as [I|I]; [apply (Walk _ _ _ _ _ _ Up k I Logic.I)|].
       apply (Walk _ _ _ _ _ _ Down k); [|exact Logic.I].
       destruct down as [|first rest]; [destruct I|right; exact I]. }
@@ -650,6 +651,19 @@ Proof.
     apply (Known k I).
   - apply (loss_from_sound l p q _ _ _ E2 Dp Nq B); intros z e f I.
     apply in_map_iff in I as (k & E & I); injection E as <- _ <-; apply (Known k I).
+Qed.
+
+Theorem step_losses_sound dense tail L L' :
+  step_losses w bits m rate step dense tail = Some (L, L') ->
+  forall A (l : list A) p q, distribution l p -> nonneg l q ->
+  (below_profile l p q (removal_profile (Q2R rate) F) ->
+   sound_list L /\ below_profile l p q (profile (stands_for h (unit_of w) L))) /\
+  (below_profile l p q (addition_profile (Q2R rate) F) ->
+   sound_list L' /\ below_profile l p q (profile (stands_for h (unit_of w) L'))).
+Proof.
+  unfold step_losses; destruct (removal_heights _ _ _ _) as [above|] eqn:Ea; [|discriminate].
+  intros E; apply (both_losses_sound above _ _ dense tail L L' E (removal_heights_sound above Ea)).
+  intros y Py; apply addition_of_removal; [lra|exact Py].
 Qed.
 
 (** Both orders are bounded alike at thresholds above one; below, by the other order. *)

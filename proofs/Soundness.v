@@ -7,7 +7,7 @@ From Dpledger Require Import Sums Conversion Finite Gaussian Pure LaplaceProfile
   DiscreteGaussian GaussianDelta Sensitivity Descent
   Domination GaussianComposition PoissonSampling BatchSampling Events Enclosure Losses GaussianLosses LossLists
   LossEnclosures LossComposition FixedPoint SampledLoss ReplacedSample ReplacedLoss CopiesSampling
-  CopiesLoss PureLoss LaplaceLoss GeometricLoss DiscreteGaussianProfile DiscreteGaussianLoss
+  CopiesLoss PureLoss LaplaceLoss SampledLaplace GeometricLoss DiscreteGaussianProfile DiscreteGaussianLoss
   LaplaceComposition LaplaceSums Certificate Checker Operations Derivations
   Claims.
 Import ListNotations.
@@ -102,6 +102,8 @@ Definition cost (i : positive) : R :=
       sqrt (Q2R squared) / Q2R scale
   | Some (DiscreteLaplaceStep _ squared _ scale) => Q2R (whole_root squared) / Q2R scale
   | Some (ResponseStep truth answers) => Rabs (ln (Q2R (odds truth answers)))
+  | Some (SampledLaplaceStep drawn _ squared _ scale) =>
+      ln (amplified (Q2R (share_drawn drawn)) (sqrt (Q2R squared) / Q2R scale))
   | _ => 0
   end.
 
@@ -140,6 +142,29 @@ Definition scheme_fits (drawn : scheme) (d : derivation) : Prop :=
   | WithReplacement _ records => r0 = ReplaceOne /\ (1 < records)%positive
   end.
 
+Lemma scheme_ok_fits drawn d : scheme_ok drawn r0 d = true -> scheme_fits drawn d.
+Proof.
+  intros Hd.
+  destruct drawn as [rate|size records|size records]; cbn [scheme_ok scheme_fits] in *;
+    rewrite !andb_true_iff in Hd.
+  - destruct Hd as [[Ha Hp] H1]; apply positive_number_R in Hp; apply Qle_bool_R in H1.
+    rewrite Q2R_number in H1; split; [split; assumption|intros E; rewrite E in Ha; exact Ha].
+  - destruct Hd as [Ha Hn]; apply relation_eqb_eq in Ha; apply Pos.leb_le in Hn.
+    split; [exact Ha|apply Pos2Nat.inj_le, Hn].
+  - destruct Hd as [Ha Hn]; apply relation_eqb_eq in Ha; apply Pos.ltb_lt in Hn; auto.
+Qed.
+
+(** A record is drawn with that probability, where it is asked. *)
+Lemma drawn_share drawn d : scheme_fits drawn d -> 0 < Q2R (share_drawn drawn) <= 1.
+Proof.
+  destruct drawn as [rate|size records|size records]; cbn [scheme_fits share_drawn]; intros Fits;
+    [apply Fits| |rewrite Q2R_number; lra].
+  assert (P : 0 < IZR (Zpos records)) by (apply IZR_lt; reflexivity).
+  unfold Q2R; cbn [Qnum Qden]; split; [apply Rdiv_lt_0_compat; [apply IZR_lt; reflexivity|exact P]|].
+  apply Rmult_le_reg_r with (1 := P); rewrite Rmult_assoc, Rinv_l, Rmult_1_r, Rmult_1_l by lra.
+  apply IZR_le, Pos2Nat.inj_le; exact (proj2 Fits).
+Qed.
+
 Lemma sampled_found i drawn moved squared d std :
   mechanism_at c i = Some (SampledStep drawn moved squared d std) ->
   moved = r0 /\ scheme_fits drawn d /\ 0 < Q2R std /\
@@ -149,14 +174,19 @@ Proof.
   destruct H as [[[[Hd Hr] _] Hs] D]; apply relation_eqb_eq in Hr; subst moved.
   apply positive_number_R in Hs.
   destruct (derived r0 d) as [s|]; [|discriminate]; apply Q2R_equal in D.
-  split; [reflexivity|split; [|split; [assumption|eauto]]].
-  destruct drawn as [rate|size records|size records]; cbn [scheme_ok scheme_fits] in *;
-    rewrite !andb_true_iff in Hd.
-  - destruct Hd as [[Ha Hp] H1]; apply positive_number_R in Hp; apply Qle_bool_R in H1.
-    rewrite Q2R_number in H1; split; [split; assumption|intros E; rewrite E in Ha; exact Ha].
-  - destruct Hd as [Ha Hn]; apply relation_eqb_eq in Ha; apply Pos.leb_le in Hn.
-    split; [exact Ha|apply Pos2Nat.inj_le, Hn].
-  - destruct Hd as [Ha Hn]; apply relation_eqb_eq in Ha; apply Pos.ltb_lt in Hn; auto.
+  split; [reflexivity|split; [apply scheme_ok_fits, Hd|split; [assumption|eauto]]].
+Qed.
+
+Lemma sampled_laplace_found i drawn moved squared d scale :
+  mechanism_at c i = Some (SampledLaplaceStep drawn moved squared d scale) ->
+  moved = r0 /\ scheme_fits drawn d /\ hides_all drawn r0 = true /\ 0 < Q2R scale /\
+  exists s, derived r0 d = Some s /\ Q2R s = Q2R squared.
+Proof.
+  intros H; apply mechanism_found in H; cbn [mechanism_ok] in H; rewrite !andb_true_iff in H.
+  destruct H as [[[[[Hd Hh] Hr] Hs] _] D]; apply relation_eqb_eq in Hr; subst moved.
+  apply positive_number_R in Hs.
+  destruct (derived r0 d) as [s|]; [|discriminate]; apply Q2R_equal in D.
+  repeat split; [apply scheme_ok_fits, Hd|exact Hh|exact Hs|eauto].
 Qed.
 
 Lemma laplace_found i moved squared d scale :
@@ -331,7 +361,7 @@ Qed.
 Lemma part_steps j i : undivided table i = true -> steps_of c j i = repeats c i.
 Proof.
   unfold undivided; fold (mechanism_at c i); destruct (mechanism_at c i) as [m|] eqn:F; [|discriminate].
-  destruct m as [| | | | | | |inner n|]; try discriminate; intros H;
+  destruct m as [| | | | | | | |inner n|]; try discriminate; intros H;
     try (rewrite (alone i _ F) by discriminate; unfold repeats; rewrite F; reflexivity).
   fold (mechanism_at c inner) in H; destruct (mechanism_at c inner) as [m|] eqn:G; [|discriminate].
   assert (One : steps_of c j inner = [inner]).
@@ -361,9 +391,9 @@ Proof.
     unfold unrolled; rewrite flat_map_concat_map, (flat_map_concat_map _ (map _ _)), map_map.
     cbn [fst snd]; erewrite map_ext_in; [reflexivity|]; intros i I.
     cbv beta; rewrite (part_steps j i (parts_undivided _ _ _ _ F I)); reflexivity. }
-  unfold divided; fold (mechanism_at c m); destruct (mechanism_at c m) as [[| | | | | | |inner k|parts']|] eqn:F;
+  unfold divided; fold (mechanism_at c m); destruct (mechanism_at c m) as [[| | | | | | | |inner k|parts']|] eqn:F;
     try discriminate; intros E Ep.
-  - fold (mechanism_at c inner) in E; destruct (mechanism_at c inner) as [[| | | | | | | |parts']|] eqn:G;
+  - fold (mechanism_at c inner) in E; destruct (mechanism_at c inner) as [[| | | | | | | | |parts']|] eqn:G;
       try discriminate; injection E as -> ->.
     rewrite (steps_repeated _ _ _ _ F); apply Of; assumption.
   - injection E as -> <-; rewrite <- (Of m 1%positive F Ep); simpl; rewrite app_nil_r; reflexivity.
@@ -373,9 +403,9 @@ Lemma divided_nobody j m parts n :
   divided table m = Some (parts, n) ->
   (forall p, Pos.to_nat p = j -> ~ In p (map fst parts)) -> steps_of c j m = [].
 Proof.
-  unfold divided; fold (mechanism_at c m); destruct (mechanism_at c m) as [[| | | | | | |inner k|parts']|] eqn:F;
+  unfold divided; fold (mechanism_at c m); destruct (mechanism_at c m) as [[| | | | | | | |inner k|parts']|] eqn:F;
     try discriminate; intros E N.
-  - fold (mechanism_at c inner) in E; destruct (mechanism_at c inner) as [[| | | | | | | |parts']|] eqn:G;
+  - fold (mechanism_at c inner) in E; destruct (mechanism_at c inner) as [[| | | | | | | | |parts']|] eqn:G;
       try discriminate; injection E as -> ->.
     rewrite (steps_repeated _ _ _ _ F), (steps_of_parts _ _ _ G), (held_by_nobody _ _ _ G N).
     induction (Pos.to_nat n); simpl; auto.
@@ -758,38 +788,257 @@ Proof.
     + clear x y Dxy I; intros x y Dxy; apply (whole_moves h x y squared Whole Sq (Moves j x y R Dxy)).
 Qed.
 
+(** The two orders of data sets that differ by a record; replace-one has one order. *)
+Definition one_order (with_first : bool) (a b : list X) : Prop :=
+  r0 <> ReplaceOne -> if with_first then loses null r0 a b else loses null r0 b a.
+
+(** ** Samples of any noise *)
+
+Section Samples.
+
+Variables (h : history) (j : nat) (drawn : scheme) (d : derivation).
+Hypotheses (Fits : scheme_fits drawn d) (Samples : samples_as null r h drawn r0).
+
+Lemma draws_are_laws (part : list X) : distribution (draws_of (sampled_by r h) part) snd.
+Proof.
+  destruct Samples as (As & _); unfold draws_as in As; destruct drawn as [rate|size records|size records],
+    (sampled_by r h) as [q|n k filler|n k filler]; try contradiction; cbn [draws_of].
+  - subst q; apply draws_distribution; cbn [scheme_fits] in Fits; lra.
+  - destruct As as [-> ->]; apply batches_distribution, Fits.
+  - destruct As as [-> ->]; apply copies_distribution, Pos2Nat.is_pos.
+Qed.
+
+Variables (outcomes : list (list (Rbar * Rbar))) (M : (nat -> list X) -> list (Rbar * Rbar) -> R).
+Hypothesis Laws : forall data, distribution outcomes (M data).
+Hypothesis by_value : forall u v, value r h u = value r h v -> M u = M v.
+
+Notation on_all := (on_samples (draws_of (sampled_by r h)) M (sampled_parties r h)).
+
+Lemma samples_unread x y a :
+  leaves_unread r h (value r h) -> reads r h j = false -> same_but j x y -> on_all x a = on_all y a.
+Proof.
+  destruct Samples as (_ & _ & I & _); intros Unread R Dxy.
+  apply on_samples_unread with (j := j); [intros J; apply I in J; congruence|exact Dxy|].
+  intros u w S _ _; rewrite (by_value u w); [reflexivity|apply (unread_same_but h _ j); assumption].
+Qed.
+
+Hypothesis Read : reads r h j = true.
+
+Variable F : R -> R -> R.
+Hypothesis near : forall u v, differ_at adj j u v -> below_profile outcomes (M u) (M v) F.
+
+Lemma batch_sample_below x y share :
+  (forall a b, 0 <= a -> 0 <= b -> plus_part (a - b) <= F a b) ->
+  contrast_of drawn r0 = Batched share -> differ_at adj j x y ->
+  below_profile outcomes (on_all x) (on_all y) (replaced_profile (Q2R share) F).
+Proof.
+  intros Ge E Dxy; pose proof draws_are_laws as Draw; destruct Samples as (As & U & In_sample & _).
+  assert (Drawn : In j (sampled_parties r h)) by apply In_sample, Read.
+  destruct drawn as [rate|size records|size records]; cbn [contrast_of scheme_fits] in *;
+    [revert E; destruct r0; discriminate| |discriminate].
+  injection E as <-; unfold draws_as in As; destruct (sampled_by r h) as [q|n k filler|n k filler];
+    try contradiction; cbn [draws_of] in *.
+  destruct As as [-> ->], Fits as [Ea Fit].
+  apply (on_samples_profile (batches (Pos.to_nat size) (Pos.to_nat records) filler) M Draw outcomes
+           Laws j (fun _ : unit => F) (fun _ => replace_one)) with (part := x j) (part' := y j); auto.
+  - intros _ u v Suv A; apply near; split; [rewrite Ea; exact A|exact Suv].
+  - exact (proj2 Dxy).
+  - intros M' Laws' Step.
+    assert (Share : Q2R (Zpos size # records) = INR (Pos.to_nat size) / INR (Pos.to_nat records))
+      by (unfold Q2R; cbn [Qnum Qden]; rewrite !INR_IZR_INZ, !positive_nat_Z; reflexivity).
+    rewrite Share.
+    apply (batch_replaced (Pos.to_nat size) (Pos.to_nat records) filler); try assumption.
+    + split; [apply Pos2Nat.is_pos|exact Fit].
+    + apply (Step tt).
+    + destruct Dxy as [A _]; rewrite Ea in A; exact A.
+Qed.
+
+Lemma poisson_sample_below (with_first : bool) x y rate :
+  contrast_of drawn r0 = Removed rate -> differ_at adj j x y -> one_order with_first (x j) (y j) ->
+  below_profile outcomes (on_all x) (on_all y)
+    (if with_first then removal_profile (Q2R rate) F else addition_profile (Q2R rate) F).
+Proof.
+  intros E Dxy O; pose proof draws_are_laws as Draw; destruct Samples as (As & U & In_sample & Absent).
+  assert (Drawn : In j (sampled_parties r h)) by apply In_sample, Read.
+  destruct drawn as [rate'|size records|size records]; cbn [contrast_of scheme_fits] in *; [|discriminate|discriminate].
+  assert (Ea : r0 <> ReplaceOne) by (intros Er; rewrite Er in E; discriminate).
+  assert (rate' = rate) as -> by (revert E; destruct r0; cbn; congruence); clear E.
+  unfold draws_as in As; destruct (sampled_by r h) as [q|n k filler|n k filler]; try contradiction.
+  cbn [draws_of] in *; subst q; destruct Fits as [Hr _].
+  assert (O' : exists before z after,
+            let without := before ++ match r0 with ZeroOutOne => null :: after | _ => after end in
+            if with_first then x j = before ++ z :: after /\ y j = without
+            else x j = without /\ y j = before ++ z :: after).
+  { specialize (O Ea); destruct with_first; destruct O as (before & z & after & -> & ->);
+      exists before, z, after; split; reflexivity. }
+  destruct O' as (before & z & after & O').
+  set (kept := match r0 with ZeroOutOne => null :: after | _ => after end) in O'.
+  (* a null record is not there *)
+  assert (Gone : forall u y', on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part u j (before ++ kept)) y'
+            = on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part u j (before ++ after)) y').
+  { intros u y'; unfold kept; destruct r0 eqn:Er0; try reflexivity.
+    apply invisible_on_samples; [|exact U]; intros data s1 s2.
+    rewrite (by_value _ _ (Absent eq_refl j data s1 s2 Read)); reflexivity. }
+  (* so that a record more in a sample is a neighbour *)
+  assert (Step : forall u v, same_but j u v -> add_remove_one (u j) (v j) ->
+            below_profile outcomes (M u) (M v) F).
+  { intros u v Suv A.
+    destruct r0 eqn:Er0; [congruence| |apply near; split; assumption].
+    assert (Null : forall u s1 s2, u j = s1 ++ s2 ->
+              M u = M (with_part u j (s1 ++ null :: s2)) /\ with_part u j (s1 ++ null :: s2) j = s1 ++ null :: s2).
+    { intros t s1 s2 E; split; [|apply with_part_own].
+      rewrite (by_value _ _ (Absent eq_refl j t s1 s2 Read)), <- E, with_own_part; reflexivity. }
+    inversion A as [s1 s2 z' E1 E2|s1 s2 z' E1 E2].
+    - destruct (Null v s1 s2 (eq_sym E2)) as [-> Own]; apply near; split.
+      + rewrite Own, <- E1; constructor.
+      + intros i N; rewrite with_part_other by exact N; apply Suv, N.
+    - destruct (Null u s1 s2 (eq_sym E1)) as [-> Own]; apply near; split.
+      + rewrite Own, <- E2; constructor.
+      + intros i N; rewrite with_part_other by exact N; apply Suv, N. }
+  pose proof (on_samples_profile (draws (Q2R rate)) M Draw outcomes Laws j (fun _ : unit => F)
+                (fun _ => add_remove_one) (fun _ => Step)) as Below.
+  pose proof (same_with_part x y j (proj2 Dxy)) as Ey.
+  pose proof (eq_sym (with_own_part x j)) as Ex.
+  assert (Same : forall part part', same_but j (with_part x j part) (with_part x j part')).
+  { intros part part' i N; rewrite !with_part_other by exact N; reflexivity. }
+  destruct with_first, O' as [Exj Eyj]; rewrite Exj in Ex; rewrite Eyj in Ey; rewrite Ex, Ey;
+    intros a b Ha Hb.
+  - eapply Rle_trans; [right; apply total_ext; intros m _; rewrite Gone; reflexivity|].
+    apply (Below _ _ _ _ (before ++ z :: after) (before ++ after) U Drawn (Same _ _)
+             (with_part_own _ _ _) (with_part_own _ _ _)); try assumption.
+    intros M' Laws' Step'; apply poisson_removal; [lra|exact Laws'|exact (Step' tt)].
+  - eapply Rle_trans; [right; apply total_ext; intros m _; rewrite Gone; reflexivity|].
+    apply (Below _ _ _ _ (before ++ after) (before ++ z :: after) U Drawn (Same _ _)
+             (with_part_own _ _ _) (with_part_own _ _ _)); try assumption.
+    intros M' Laws' Step'; apply poisson_addition; [lra|exact Laws'|exact (Step' tt)].
+Qed.
+
+End Samples.
+
+(** Every pair of neighbours is in one order or the other. *)
+Lemma some_order a b : adj a b -> exists with_first, one_order with_first a b.
+Proof.
+  intros A; unfold one_order; destruct r0.
+  - exists true; congruence.
+  - inversion A as [before after z|before after z]; [exists true|exists false]; intros _;
+      exists before, z, after; auto.
+  - inversion A as [before after z|before after z]; [exists true|exists false]; intros _;
+      exists before, z, after; auto.
+Qed.
+
+(** The law of a Laplace step. *)
+Lemma laplace_laws h b data : 0 < b ->
+  distribution (vector_outcomes (dimension r h) (cuts r h)) (laplace_vector (value r h) b data).
+Proof.
+  intros B; apply laplace_vector_distribution; [exact B|apply (grids_ascend null c r run_satisfies h)].
+Qed.
+
+Lemma laplace_by_value h b u v :
+  value r h u = value r h v -> laplace_vector (value r h) b u = laplace_vector (value r h) b v.
+Proof. intros E; unfold laplace_vector; rewrite E; reflexivity. Qed.
+
+Lemma laplace_moved_below h j squared d s b u v :
+  0 < Q2R b -> derived r0 d = Some s -> Q2R s = Q2R squared ->
+  (forall j data (signs : nat -> R), reads r h j = true -> (forall i, Rabs (signs i) = 1) ->
+     derives null r0 d (euclidean 1)
+       (fun part _ => total (seq 0 (dimension r h)) (fun i =>
+          signs i * value r h (with_part data j part) i))) ->
+  reads r h j = true -> differ_at adj j u v ->
+  below_profile (vector_outcomes (dimension r h) (cuts r h))
+    (laplace_vector (value r h) (Q2R b) u) (laplace_vector (value r h) (Q2R b) v)
+    (laplace_at (sqrt (Q2R squared) / Q2R b)).
+Proof.
+  intros B D E Read R Duv; unfold laplace_at.
+  apply (vector_laplace_profile (differ_at adj j) (value r h) (Q2R b) (sqrt (Q2R squared))
+           (dimension r h) (cuts r h)); [exact B| | |exact Duv].
+  - apply (grids_ascend null c r run_satisfies h).
+  - intros x y Dxy; apply (moved_in_l1 h j squared d s); auto.
+Qed.
+
+(** A Laplace step on a sample: how far apart, in either order. *)
+Definition hidden_below (with_first : bool) (drawn : scheme) (far : R) {A} (l : list A)
+  (p q : A -> R) : Prop :=
+  match contrast_of drawn r0 with
+  | Removed rate =>
+      below_profile l p q
+        (if with_first then removal_profile (Q2R rate) (laplace_at far)
+         else addition_profile (Q2R rate) (laplace_at far))
+  | Batched share => below_profile l p q (replaced_profile (Q2R share) (laplace_at far))
+  | _ => True
+  end.
+
+Lemma sampled_laplace_below (with_first : bool) h j x y drawn moved squared d b :
+  laplace_round null r h (Some (SampledLaplaceStep drawn moved squared d b)) ->
+  mechanism_at c (mechanism_of h) = Some (SampledLaplaceStep drawn moved squared d b) ->
+  reads r h j = true -> differ_at adj j x y -> one_order with_first (x j) (y j) ->
+  hidden_below with_first drawn (sqrt (Q2R squared) / Q2R b)
+    (next_messages r h) (next_law r x h) (next_law r y h).
+Proof.
+  intros (moved' & squared' & d' & b' & [(F' & _)|[(drawn' & F' & N & S)|(F' & _)]] & Read & _) F R Dxy O;
+    [discriminate F'| |discriminate F']; injection F' as <- <- <- <- <-.
+  destruct (sampled_laplace_found _ _ _ _ _ _ F) as (-> & Fits & _ & B & s & D & E).
+  pose proof (fun data => laplace_laws h (Q2R b) data B) as Laws.
+  pose proof (fun u v => laplace_moved_below h j squared d s b u v B D E Read R) as Near.
+  unfold hidden_below, next_messages, next_law; rewrite N.
+  destruct (contrast_of drawn r0) as [rate|share| |] eqn:Ec; try exact I; apply numbers_below.
+  - apply (poisson_sample_below h j drawn d Fits S _ _ Laws (laplace_by_value h (Q2R b)) R _ Near);
+      assumption.
+  - apply (batch_sample_below h j drawn d Fits S _ _ Laws R _ Near); try assumption.
+    intros u v Hu Hv; apply laplace_profile_ge; try assumption; left; apply exp_pos.
+Qed.
+
+Lemma share_of_contrast drawn :
+  hides_all drawn r0 = true ->
+  contrast_of drawn r0 = Removed (share_drawn drawn) \/ contrast_of drawn r0 = Batched (share_drawn drawn).
+Proof. destruct drawn, r0; cbn; try discriminate; auto. Qed.
+
 Lemma laplace_is_pure h :
   laplace_round null r h (mechanism_at c (mechanism_of h)) -> pure_round h.
 Proof.
-  intros (moved & squared & d & b & F & Read & Unread).
-  assert (Listed : mechanism_at c (mechanism_of h) = Some (LaplaceStep moved squared d b) \/
-                   mechanism_at c (mechanism_of h) = Some (DiscreteLaplaceStep moved squared d b) \/
-                   mechanism_at c (mechanism_of h) = Some (PureStep moved squared d b))
-    by (destruct F as [[F _]|[F _]]; auto).
-  destruct (laplace_found _ _ _ _ _ Listed) as (-> & B & _ & s & D & E); clear Listed.
-  assert (Moves : forall j x y, reads r h j = true -> differ_at adj j x y ->
-            total (seq 0 (dimension r h)) (fun i => Rabs (value r h x i - value r h y i))
-              <= sqrt (Q2R squared)) by (intros; apply (moved_in_l1 h j squared d s); auto).
-  assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
-  destruct F as [[F N]|[F [N Whole]]].
-  2:{ assert (Ints : forall x i, exists n, value r h x i = IZR n)
-        by (intros x i; destruct (Whole x i) as [n ->]; eauto).
-      apply (discrete_is_pure h r0 squared d b); auto. }
-  assert (L : forall x, distribution (vector_outcomes (dimension r h) (cuts r h))
-                          (laplace_vector (value r h) (Q2R b) x)).
-  { intros x; apply laplace_vector_distribution; [exact B|].
-    apply (grids_ascend null c r run_satisfies h). }
-  unfold pure_round, next_messages, next_law; rewrite N; split; [|split; [|split]].
-  - eexists; split; [exact F|split; reflexivity].
-  - intros x; apply numbers_distribution, L.
-  - intros j x y R Dxy; unfold laplace_vector; rewrite (unread_same_but h _ j x y Unread R Dxy).
-    reflexivity.
-  - intros j R x y Dxy m I; apply in_map_iff in I as (cells' & <- & I); cbn [of_numbers].
-    unfold cost; rewrite F.
-    apply (vector_laplace_pure (differ_at adj j) (value r h) (Q2R b) (sqrt (Q2R squared))
-             (dimension r h) (cuts r h)); [exact B| | |exact Dxy|exact I].
-    + apply (grids_ascend null c r run_satisfies h).
-    + clear x y Dxy I; intros x y Dxy; apply (Moves j x y R Dxy).
+  intros G; pose proof G as (moved & squared & d & b & F & Read & Unread).
+  destruct F as [(F & N & Alone)|[(drawn & F & N & S)|(F & N & Whole)]].
+  - destruct (laplace_found _ _ _ _ _ (or_introl F)) as (-> & B & _ & s & D & E).
+    pose proof (fun data => laplace_laws h (Q2R b) data B) as L.
+    unfold pure_round, next_messages, next_law; rewrite N, Alone; cbn [on_samples].
+    split; [|split; [|split]].
+    + eexists; split; [exact F|split; reflexivity].
+    + intros x; apply numbers_distribution, L.
+    + intros j x y R Dxy; unfold laplace_vector; rewrite (unread_same_but h _ j x y Unread R Dxy).
+      reflexivity.
+    + intros j R x y Dxy m I; apply in_map_iff in I as (cells' & <- & I); cbn [of_numbers].
+      unfold cost; rewrite F.
+      apply (vector_laplace_pure (differ_at adj j) (value r h) (Q2R b) (sqrt (Q2R squared))
+               (dimension r h) (cuts r h)); [exact B| | |exact Dxy|exact I].
+      * apply (grids_ascend null c r run_satisfies h).
+      * clear x y Dxy I; intros x y Dxy; apply (moved_in_l1 h j squared d s); auto.
+  - rewrite F in G; destruct (sampled_laplace_found _ _ _ _ _ _ F) as (-> & Fits & Hides & B & _).
+    pose proof (fun data => laplace_laws h (Q2R b) data B) as Laws.
+    pose proof (drawn_share drawn d Fits) as Share.
+    assert (Far : 0 <= sqrt (Q2R squared) / Q2R b)
+      by (apply Rmult_le_pos; [apply sqrt_pos|left; apply Rinv_0_lt_compat, B]).
+    split; [|split; [|split]].
+    + eexists; split; [exact F|split; reflexivity].
+    + intros x; unfold next_messages, next_law; rewrite N; apply numbers_distribution.
+      apply on_samples_distribution; [apply (draws_are_laws h drawn d Fits S)|exact Laws].
+    + intros j x y R Dxy; unfold next_law; rewrite N; extensionality m; destruct m as [v|]; [cbn [of_numbers]|reflexivity].
+      apply (samples_unread h j drawn S _ (laplace_by_value h (Q2R b))); assumption.
+    + intros j R x y Dxy; destruct (some_order _ _ (proj1 Dxy)) as [w O].
+      pose proof (sampled_laplace_below w h j x y drawn r0 squared d b G F R Dxy O) as W.
+      set (far := sqrt (Q2R squared) / Q2R b) in *.
+      pose proof (amplified_at_least (Q2R (share_drawn drawn)) far ltac:(lra) Far) as One.
+      assert (Cost : exp (cost (mechanism_of h)) = amplified (Q2R (share_drawn drawn)) far)
+        by (unfold cost; rewrite F; fold far; apply exp_ln; lra).
+      rewrite Cost; unfold hidden_below in W.
+      destruct (share_of_contrast drawn Hides) as [Ec|Ec]; rewrite Ec in W;
+        apply (pure_of_profile _ _ _ _ (amplified (Q2R (share_drawn drawn)) far) W ltac:(lra)).
+      * destruct w; [apply removal_amplified|apply addition_amplified]; lra.
+      * apply replaced_amplified; lra.
+  - destruct (laplace_found _ _ _ _ _ (or_intror (or_introl F))) as (-> & B & _ & s & D & E).
+    assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
+    assert (Ints : forall x i, exists n, value r h x i = IZR n)
+      by (intros x i; destruct (Whole x i) as [n ->]; eauto).
+    apply (discrete_is_pure h r0 squared d b); auto.
+    intros j x y R Dxy; apply (moved_in_l1 h j squared d s); auto.
 Qed.
 
 Lemma response_is_pure h :
@@ -854,7 +1103,7 @@ Qed.
 Lemma cost_nonneg i : 0 <= cost i.
 Proof.
   unfold cost; destruct (mechanism_at c i) as
-    [[moved squared d std| |moved squared d b|moved squared d b|moved squared d std| |moved squared d b| |]|]
+    [[moved squared d std| |moved squared d b|moved squared d b|moved squared d std| |drawn moved squared d b|moved squared d b| |]|]
     eqn:F; try lra.
   - destruct (gaussian_found _ _ _ _ _ (or_introl F)) as (_ & Hs & s & D & E).
     rewrite <- E; apply Rmult_le_pos; [exact (derived_nonneg r0 d s D)|].
@@ -868,6 +1117,10 @@ Proof.
     rewrite <- E; apply Rmult_le_pos; [exact (derived_nonneg r0 d s D)|].
     left; apply Rinv_0_lt_compat; nra.
   - apply Rabs_pos.
+  - destruct (sampled_laplace_found _ _ _ _ _ _ F) as (_ & Fits & _ & B & _).
+    rewrite <- ln_1; apply ln_le; [lra|]; apply amplified_at_least.
+    + pose proof (drawn_share drawn d Fits); lra.
+    + apply Rmult_le_pos; [apply sqrt_pos|apply Rlt_le, Rinv_0_lt_compat, B].
   - destruct (laplace_found _ _ _ _ _ (or_intror (or_intror F))) as (_ & B & _).
     apply Rmult_le_pos; [apply sqrt_pos|apply Rlt_le, Rinv_0_lt_compat, B].
 Qed.
@@ -893,12 +1146,8 @@ Proof. intros (N & _); unfold next_messages, next_law; rewrite N; auto. Qed.
 Lemma drawn_distribution h s std :
   sampled_round h s std -> forall part : list X, distribution (draws_of (sampled_by r h) part) snd.
 Proof.
-  intros (drawn & moved & squared & d & std' & _ & _ & _ & As & Fits & _) part.
-  unfold draws_as in As; destruct drawn as [rate|size records|size records],
-    (sampled_by r h) as [q|n k filler|n k filler]; try contradiction; cbn [draws_of].
-  - subst q; apply draws_distribution; cbn [scheme_fits] in Fits; lra.
-  - destruct As as [-> ->]; apply batches_distribution, Fits.
-  - destruct As as [-> ->]; apply copies_distribution, Pos2Nat.is_pos.
+  intros (drawn & moved & squared & d & std' & _ & _ & _ & As & Fits & S).
+  apply (draws_are_laws h drawn d Fits (conj As S)).
 Qed.
 
 Lemma laws x h : distribution (next_messages r h) (next_law r x h).
@@ -1124,6 +1373,8 @@ Definition apart (with_first : bool) (i : positive) {A} (l : list A) (p q : A ->
   | Some (SampledStep drawn moved squared _ std) =>
       many = 1%positive ->
       contrasted with_first (contrast_of drawn moved) (sqrt (Q2R squared) / Q2R std) l p q
+  | Some (SampledLaplaceStep drawn _ squared _ scale) =>
+      many = 1%positive -> hidden_below with_first drawn (sqrt (Q2R squared) / Q2R scale) l p q
   | Some (LaplaceStep _ _ _ _) => below_profile l p q (laplace_profile (exp (- (far * cost i) / 2)))
   | Some (DiscreteLaplaceStep _ squared _ scale) =>
       below_profile l p q (geometric_profile (exp (- / Q2R scale))
@@ -1158,12 +1409,8 @@ Lemma share_found i drawn moved squared d std :
   0 < Q2R (share_met (contrast_of drawn moved)) <= 1.
 Proof.
   intros F; destruct (sampled_found _ _ _ _ _ _ F) as (_ & Fits & _).
-  destruct drawn as [rate|size records|size records]; cbn [scheme_fits contrast_of] in *;
-    [destruct moved; cbn [share_met]; apply Fits|cbn [share_met]|cbn [share_met]; rewrite Q2R_number; lra].
-  assert (P : 0 < IZR (Zpos records)) by (apply IZR_lt; reflexivity).
-  unfold Q2R; cbn [Qnum Qden]; split; [apply Rdiv_lt_0_compat; [apply IZR_lt; reflexivity|exact P]|].
-  apply Rmult_le_reg_r with (1 := P); rewrite Rmult_assoc, Rinv_l, Rmult_1_r, Rmult_1_l by lra.
-  apply IZR_le, Pos2Nat.inj_le; exact (proj2 Fits).
+  pose proof (drawn_share drawn d Fits) as Share.
+  destruct drawn, moved; cbn [contrast_of share_met share_drawn] in *; exact Share.
 Qed.
 
 Lemma many_found i drawn moved squared d std size records :
@@ -1210,7 +1457,7 @@ Qed.
 
 Lemma lossy_costs_nothing i : ~ plain i -> mu_squared i = 0.
 Proof.
-  intros N; unfold mu_squared; destruct (mechanism_at c i) as [[moved squared d std| | | | | | | |]|] eqn:F;
+  intros N; unfold mu_squared; destruct (mechanism_at c i) as [[moved squared d std| | | | | | | | |]|] eqn:F;
     try reflexivity; exfalso; apply N; exists moved, squared, d, std; exact F.
 Qed.
 
@@ -1312,6 +1559,13 @@ Proof.
   split; [exact (G x y Sxy m I)|exact (G y x (steps_sym _ _ _ _ (differ_at_sym j) Sxy) m I)].
 Qed.
 
+Lemma root_of_ratio squared b :
+  0 <= Q2R squared -> 0 < Q2R b -> sqrt (Q2R (squared / (b * b))) = sqrt (Q2R squared) / Q2R b.
+Proof.
+  intros Sq B; rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra).
+  rewrite sqrt_div by nra; rewrite sqrt_square by lra; reflexivity.
+Qed.
+
 Lemma laplace_cost_eq i moved squared d b :
   mechanism_at c i = Some (LaplaceStep moved squared d b) -> cost i = sqrt (Q2R squared) / Q2R b.
 Proof. intros F; unfold cost; rewrite F; reflexivity. Qed.
@@ -1323,13 +1577,14 @@ Lemma laplace_below h j x y moved squared d b :
   below_profile (next_messages r h) (next_law r x h) (next_law r y h)
     (laplace_profile (exp (- (far * cost (mechanism_of h)) / 2))).
 Proof.
-  intros (moved' & squared' & d' & b' & [[F' N]|[F' _]] & Read & _) F R Dxy; [|discriminate F'].
+  intros (moved' & squared' & d' & b' & [(F' & N & Alone)|[(drawn & F' & _)|(F' & _)]] & Read & _) F R Dxy;
+    [|discriminate F'|discriminate F'].
   injection F' as <- <- <- <-; rewrite (laplace_cost_eq _ _ _ _ _ F).
   destruct (laplace_found _ _ _ _ _ (or_introl F)) as (-> & B & Sums & s & D & E).
   assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
   replace (far * (sqrt (Q2R squared) / Q2R b)) with (sqrt (Q2R (further many squared)) / Q2R b)
     by (rewrite (further_root _ Sq), INR_positive; unfold Rdiv; ring).
-  unfold next_messages, next_law; rewrite N; apply numbers_below.
+  unfold next_messages, next_law; rewrite N, Alone; apply numbers_below.
   apply (vector_laplace_profile (steps (differ_at adj j) times) (value r h) (Q2R b)
            (sqrt (Q2R (further many squared))) (dimension r h) (cuts r h)); [exact B| | |exact Dxy].
   - apply (grids_ascend null c r run_satisfies h).
@@ -1343,7 +1598,8 @@ Lemma geometric_below h j x y moved squared d b :
   below_profile (next_messages r h) (next_law r x h) (next_law r y h)
     (geometric_profile (exp (- / Q2R b)) (Z.to_nat (Z.sqrt (Qfloor (further many squared))))).
 Proof.
-  intros (moved' & squared' & d' & b' & [[F' _]|(F' & N & Whole)] & Read & _) F R Dxy; [discriminate F'|].
+  intros (moved' & squared' & d' & b' & [(F' & _)|[(drawn & F' & _)|(F' & N & Whole)]] & Read & _) F R Dxy;
+    [discriminate F'|discriminate F'|].
   injection F' as <- <- <- <-.
   destruct (laplace_found _ _ _ _ _ (or_intror (or_introl F))) as (-> & B & _ & s & D & E).
   assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
@@ -1424,6 +1680,11 @@ Lemma round_loss with_first h j x y L :
      (gaussian_profile (sqrt (mu_squared (mechanism_of h))))).
 Proof.
   intros R Same Sxy O (_ & _ & None' & Bound).
+  assert (Single_record : many = 1%positive ->
+            differ_at adj j x y /\ one_order with_first (x j) (y j)).
+  { intros Alone; rewrite Alone in Sxy; split; [destruct Sxy as (z & <- & A); exact A|].
+    intros Ea; specialize (O Ea); unfold in_order in O; rewrite Alone in O.
+    destruct with_first; destruct O as (w & <- & Less); exact Less. }
   assert (Lossy : ~ plain (mechanism_of h) ->
             apart with_first (mechanism_of h) (next_messages r h) (next_law r x h) (next_law r y h) ->
             (mu_squared (mechanism_of h) = 0 /\
@@ -1438,12 +1699,12 @@ Proof.
   2:{ apply Lossy; [intros (? & ? & ? & ? & P); rewrite F in P; discriminate P|].
       unfold apart; rewrite F; destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|G]]]; rewrite F in G.
       - apply (discrete_gaussian_below h j x y _ _ _ _ G F R Sxy).
-      - destruct G as (? & ? & ? & ? & [[G _]|[G _]] & _); discriminate G.
+      - destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); discriminate G.
       - destruct G as (? & ? & G & _); discriminate G.
       - destruct G as (? & ? & ? & ? & ? & G & _); discriminate G. }
   2:{ apply Lossy; [intros (? & ? & ? & ? & P); rewrite F in P; injection P as ->; discriminate Not|].
-      unfold apart; rewrite F; destruct m as [| | | | |truth answers|moved squared d b| |]; try discriminate In;
-        try discriminate Not; [> | | |exact (pure_below h j x y Pure R Sxy)];
+      unfold apart; rewrite F; destruct m as [| | | | |truth answers|drawn moved squared d b|moved squared d b| |]; try discriminate In;
+        try discriminate Not; [> | | | |exact (pure_below h j x y Pure R Sxy)];
         destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|G]]]; rewrite F in G;
         try (destruct G as (? & ? & ? & ? & ? & G & _); discriminate G);
         try (destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); discriminate G).
@@ -1451,8 +1712,11 @@ Proof.
       - destruct G as (? & ? & G & _); discriminate G.
       - apply (geometric_below h j x y _ _ _ _ G F R Sxy).
       - destruct G as (? & ? & G & _); discriminate G.
-      - destruct G as (? & ? & ? & ? & [[G _]|[G _]] & _); discriminate G.
-      - apply response_below; [exact G|exact F]. }
+      - destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); discriminate G.
+      - apply response_below; [exact G|exact F].
+      - intros Alone; destruct (Single_record Alone) as [Dxy O'].
+        apply (sampled_laplace_below with_first h j x y _ _ _ _ _ G F R Dxy O').
+      - destruct G as (? & ? & G & _); discriminate G. }
   destruct (normal_messages h s std0 Round) as [Messages Law].
   pose proof (fun data => noisy_laws h s std0 data Round) as Laws.
   assert (Kept := Round); destruct Round as (_ & Hs & Ps & Kind & Sens & _).
@@ -1464,8 +1728,7 @@ Proof.
   destruct S as (drawn & moved & squared & d & std & F & Es & En & As & Ea & U & In_sample & Absent).
   apply Lossy; [intros (? & ? & ? & ? & P); rewrite F in P; discriminate P|].
   destruct (sampled_found _ _ _ _ _ _ F) as (Em & _); unfold apart; rewrite F, Messages, !Law; intros Alone.
-  assert (Dxy : differ_at adj j x y).
-  { clear - Sxy Alone; rewrite Alone in Sxy; destruct Sxy as (z & <- & A); exact A. }
+  destruct (Single_record Alone) as [Dxy O'].
   clear Same.
   assert (Drawn : In j (sampled_parties r h)) by apply In_sample, R.
   assert (Neighbours : forall u v, differ_at adj j u v ->
@@ -1477,6 +1740,14 @@ Proof.
     apply (vector_gaussian_below_profile (differ_at adj j) (dimension r h) (value r h) (sqrt s)
              std0 (cuts r h)); [exact Hs|apply sqrt_pos| |apply Sens, R].
     apply (grids_ascend null c r run_satisfies). }
+  assert (Samples : samples_as null r h drawn r0) by (repeat split; try assumption; apply In_sample).
+  assert (By_value : forall u v, value r h u = value r h v ->
+            noisy_vector (dimension r h) (value r h) std0 u = noisy_vector (dimension r h) (value r h) std0 v)
+    by (intros u v E; unfold noisy_vector; rewrite E; reflexivity).
+  pose proof (fun rate E => poisson_sample_below h j drawn d Ea Samples _ _ Laws By_value R _ Neighbours
+                              with_first x y rate E Dxy O') as Single.
+  pose proof (fun share E => batch_sample_below h j drawn d Ea Samples _ _ Laws R _ Neighbours x y share
+                               (fun a b Ha Hb => profile_ge _ a b Ha Hb) E Dxy) as Batch.
   unfold draws_as in As; destruct (sampled_by r h) as [q|n k filler|n k filler]; cbn [draws_of] in *;
     destruct drawn as [rate|size records|size records]; try contradiction; cbn [scheme_fits] in *.
   3:{ destruct As as [-> ->], Ea as [Ea Many]; cbn [contrasted contrast_of]; intros y0 t Hy Ht Within.
@@ -1515,31 +1786,15 @@ Proof.
       unfold at_point in Both; destruct (Req_EM_T 1 1) as [_|N]; [|congruence].
       destruct (Req_EM_T y0 y0) as [_|N]; [|congruence].
       split; apply Both; [exact Dxy|apply differ_at_sym, Dxy]. }
-  2:{ destruct As as [-> ->], Ea as [Ea Fit]; cbn [contrasted contrast_of]; apply numbers_below.
-      apply (on_samples_profile (batches (Pos.to_nat size) (Pos.to_nat records) filler) _ Draw _ Laws j
-               (fun _ : unit => gaussian_profile (sqrt (Q2R squared) / Q2R std))
-               (fun _ => replace_one))
-        with (part := x j) (part' := y j); auto.
-      - intros _ u v Suv A; apply Neighbours; split; [rewrite Ea; exact A|exact Suv].
-      - exact (proj2 Dxy).
-      - intros M' Laws' Step.
-        assert (Share : Q2R (Zpos size # records)
-                  = INR (Pos.to_nat size) / INR (Pos.to_nat records))
-          by (unfold Q2R; cbn [Qnum Qden]; rewrite !INR_IZR_INZ, !positive_nat_Z; reflexivity).
-        rewrite Share.
-        apply (batch_replaced (Pos.to_nat size) (Pos.to_nat records) filler); try assumption.
-        + split; [apply Pos2Nat.is_pos|exact Fit].
-        + apply (Step tt).
-        + intros a b Ha Hb; apply profile_ge; assumption.
-        + destruct Dxy as [A _]; rewrite Ea in A; exact A. }
+  2:{ destruct As as [-> ->]; cbn [contrasted contrast_of]; apply numbers_below.
+      apply (Batch (Zpos size # records)); reflexivity. }
   subst q; destruct Ea as [Hr Each].
-  assert (Kind : moved = ReplaceOne \/ r0 <> ReplaceOne /\
-            contrast_of (Poisson rate) moved = Removed rate)
-    by (rewrite Em; destruct r0; auto; right; split; auto; discriminate).
-  destruct Kind as [Kind|[Ea ->]].
+  assert (Kind : moved = ReplaceOne \/ contrast_of (Poisson rate) moved = Removed rate)
+    by (rewrite Em; destruct r0; auto).
+  destruct Kind as [Kind|Same]; [|rewrite Same].
   { rewrite Kind in *; cbn [contrasted contrast_of]; intros share Hshare; apply numbers_below.
     destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|G]]]; rewrite F in G;
-      [|destruct G as (? & ? & ? & ? & [[G _]|[G _]] & _); discriminate G
+      [|destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); discriminate G
        |destruct G as (? & ? & G & _); discriminate G
        |destruct G as (? & ? & ? & ? & ? & G & _); discriminate G].
     rewrite <- F in G.
@@ -1560,56 +1815,7 @@ Proof.
     - intros M' Laws' Step; apply poisson_replaced; [lra|exact Hshare|exact Laws'| | |exact A].
       + intros t t'; apply (Step true).
       + intros t t'; apply (Step false). }
-  apply numbers_below.
-  assert (O' : exists before z after,
-            let without := before ++ match r0 with ZeroOutOne => null :: after | _ => after end in
-            if with_first then x j = before ++ z :: after /\ y j = without
-            else x j = without /\ y j = before ++ z :: after).
-  { specialize (O Ea); unfold in_order in O; rewrite Alone in O; destruct with_first;
-      destruct O as (w & <- & before & z & after & -> & ->); exists before, z, after; split; reflexivity. }
-  destruct O' as (before & z & after & O').
-  set (M := noisy_vector (dimension r h) (value r h) std0).
-  set (kept := match r0 with ZeroOutOne => null :: after | _ => after end) in O'.
-  (* a null record is not there *)
-  assert (Gone : forall u y', on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part u j (before ++ kept)) y'
-            = on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part u j (before ++ after)) y').
-  { intros u y'; unfold kept; destruct r0 eqn:Er0; try reflexivity.
-    apply invisible_on_samples; [|exact U]; intros data s1 s2; unfold M, noisy_vector.
-    rewrite (Absent eq_refl j data s1 s2 R); reflexivity. }
-  (* so that a record more in a sample is a neighbour *)
-  assert (Step : forall u v, same_but j u v -> add_remove_one (u j) (v j) ->
-            below_profile (vector_outcomes (dimension r h) (cuts r h)) (M u) (M v)
-              (gaussian_profile (sqrt (Q2R squared) / Q2R std))).
-  { intros u v Suv A.
-    destruct r0 eqn:Er0; [congruence| |apply Neighbours; split; assumption].
-    assert (Null : forall u s1 s2, u j = s1 ++ s2 ->
-              M u = M (with_part u j (s1 ++ null :: s2)) /\ with_part u j (s1 ++ null :: s2) j = s1 ++ null :: s2).
-    { intros t s1 s2 E; split; [|apply with_part_own]; unfold M, noisy_vector.
-      rewrite (Absent eq_refl j t s1 s2 R), <- E, with_own_part; reflexivity. }
-    inversion A as [s1 s2 z' E1 E2|s1 s2 z' E1 E2].
-    - destruct (Null v s1 s2 (eq_sym E2)) as [-> Own]; apply Neighbours; split.
-      + rewrite Own, <- E1; constructor.
-      + intros i N; rewrite with_part_other by exact N; apply Suv, N.
-    - destruct (Null u s1 s2 (eq_sym E1)) as [-> Own]; apply Neighbours; split.
-      + rewrite Own, <- E2; constructor.
-      + intros i N; rewrite with_part_other by exact N; apply Suv, N. }
-  pose proof (on_samples_profile (draws (Q2R rate)) M Draw (vector_outcomes (dimension r h) (cuts r h))
-                Laws j (fun _ : unit => gaussian_profile (sqrt (Q2R squared) / Q2R std))
-                (fun _ => add_remove_one) (fun _ => Step)) as Below.
-  pose proof (same_with_part x y j (proj2 Dxy)) as Ey.
-  pose proof (eq_sym (with_own_part x j)) as Ex.
-  assert (Same : forall part part', same_but j (with_part x j part) (with_part x j part')).
-  { intros part part' i N; rewrite !with_part_other by exact N; reflexivity. }
-  destruct with_first, O' as [Exj Eyj]; rewrite Exj in Ex; rewrite Eyj in Ey; rewrite Ex, Ey;
-    intros a b Ha Hb.
-  - eapply Rle_trans; [right; apply total_ext; intros m _; rewrite Gone; reflexivity|].
-    apply (Below _ _ _ _ (before ++ z :: after) (before ++ after) U Drawn (Same _ _)
-             (with_part_own _ _ _) (with_part_own _ _ _)); try assumption.
-    intros M' Laws' Step'; apply poisson_removal; [lra|exact Laws'|exact (Step' tt)].
-  - eapply Rle_trans; [right; apply total_ext; intros m _; rewrite Gone; reflexivity|].
-    apply (Below _ _ _ _ (before ++ after) (before ++ z :: after) U Drawn (Same _ _)
-             (with_part_own _ _ _) (with_part_own _ _ _)); try assumption.
-    intros M' Laws' Step'; apply poisson_addition; [lra|exact Laws'|exact (Step' tt)].
+  cbn [contrasted]; apply numbers_below, Single; rewrite <- Em; exact Same.
 Qed.
 
 Lemma taken_met j h :
@@ -1801,7 +2007,7 @@ Lemma gaussian_leaf m a step :
 Proof.
   intros F H; assert (Kind : exists moved squared d std, a = (squared / (std * std))%Q /\
     (step = GaussianStep moved squared d std \/ step = DiscreteGaussianStep moved squared d std)).
-  { destruct step as [moved squared d std| | | |moved squared d std| | | |], H as [H|H];
+  { destruct step as [moved squared d std| | | |moved squared d std| | | | |], H as [H|H];
       try discriminate; injection H as <-; exists moved, squared, d, std; auto. }
   destruct Kind as (moved & squared & d & std & -> & K).
   destruct (gaussian_found m moved squared d std) as (_ & Hs & _);
@@ -1818,7 +2024,7 @@ Lemma laplace_leaf m a step :
 Proof.
   intros F H; assert (Kind : exists moved squared d b, a = (squared / (b * b))%Q /\
     (step = LaplaceStep moved squared d b \/ step = DiscreteLaplaceStep moved squared d b)).
-  { destruct step as [| |moved squared d b|moved squared d b| | | | |], H as [H|H]; try discriminate;
+  { destruct step as [| |moved squared d b|moved squared d b| | | | | |], H as [H|H]; try discriminate;
       injection H as <-; exists moved, squared, d, b; auto. }
   destruct Kind as (moved & squared & d & b & -> & K).
   assert (Listed : mechanism_at c m = Some (LaplaceStep moved squared d b) \/
@@ -1899,7 +2105,7 @@ Lemma laplace_cost m eps step :
   laplace_suffices eps step = true -> mechanism_at c m = Some step ->
   single m /\ cost m <= Q2R eps.
 Proof.
-  destruct step as [| |moved squared d b| | | | | |]; try discriminate; cbn [laplace_suffices]; intros G F.
+  destruct step as [| |moved squared d b| | | | | | |]; try discriminate; cbn [laplace_suffices]; intros G F.
   split; [refine (alone m _ F _ _); discriminate|apply (root_at_most m moved squared d b); auto].
 Qed.
 
@@ -1907,7 +2113,7 @@ Lemma pure_step_cost m eps step :
   pure_step_suffices eps step = true -> mechanism_at c m = Some step ->
   single m /\ cost m <= Q2R eps.
 Proof.
-  destruct step as [| | | | | |moved squared d b| |]; try discriminate; cbn [pure_step_suffices]; intros G F.
+  destruct step as [| | | | | | |moved squared d b| |]; try discriminate; cbn [pure_step_suffices]; intros G F.
   split; [refine (alone m _ F _ _); discriminate|apply (root_at_most m moved squared d b); auto].
 Qed.
 
@@ -1915,7 +2121,7 @@ Lemma discrete_laplace_cost m eps step :
   discrete_laplace_suffices eps step = true -> mechanism_at c m = Some step ->
   single m /\ cost m <= Q2R eps.
 Proof.
-  destruct step as [| | |moved squared d b| | | | |]; try discriminate; simpl; intros G F.
+  destruct step as [| | |moved squared d b| | | | | |]; try discriminate; simpl; intros G F.
   split; [refine (alone m _ F _ _); discriminate|].
   destruct (laplace_found _ _ _ _ _ (or_intror (or_introl F))) as (_ & B & _).
   apply Qle_bool_R in G; rewrite Q2R_div in G by exact B.
@@ -1926,7 +2132,7 @@ Lemma response_cost m eps step :
   response_suffices eps step = true -> mechanism_at c m = Some step ->
   single m /\ cost m <= Q2R eps.
 Proof.
-  destruct step as [| | | | |truth answers| | |]; try discriminate; simpl; intros G F.
+  destruct step as [| | | | |truth answers| | | |]; try discriminate; simpl; intros G F.
   split; [refine (alone m _ F _ _); discriminate|].
   destruct (response_found _ _ _ F) as (_ & _ & _ & Pos).
   apply andb_true_iff in G as [G G']; apply at_most_exp_sound in G, G'.
@@ -1935,6 +2141,22 @@ Proof.
   - apply Ropp_le_cancel; rewrite Ropp_involutive, <- ln_Rinv by exact Pos.
     rewrite <- (ln_exp (Q2R eps)); apply ln_le; [apply Rinv_0_lt_compat, Pos|exact G'].
   - rewrite <- (ln_exp (Q2R eps)); apply ln_le; assumption.
+Qed.
+
+Lemma sample_cost of m eps step :
+  sample_suffices of eps step = true -> mechanism_at c m = Some step ->
+  single m /\ cost m <= Q2R eps.
+Proof.
+  destruct step as [| | | | | |drawn moved squared d b| | |]; try discriminate; cbn [sample_suffices]; intros G F.
+  split; [refine (alone m _ F _ _); discriminate|]; apply andb_true_iff in G as [_ G].
+  destruct (sampled_laplace_found _ _ _ _ _ _ F) as (_ & Fits & _ & B & s & D & E).
+  assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
+  pose proof (drawn_share drawn d Fits) as Share.
+  assert (Far : 0 <= sqrt (Q2R squared) / Q2R b)
+    by (apply Rmult_le_pos; [apply sqrt_pos|left; apply Rinv_0_lt_compat, B]).
+  pose proof (amplified_at_least (Q2R (share_drawn drawn)) _ ltac:(lra) Far) as One.
+  unfold cost; rewrite F, <- (ln_exp (Q2R eps)); apply ln_le; [lra|].
+  apply (amplified_at_most_sound _ _ _ _ Share (Req_le _ _ (eq_sym (root_of_ratio squared b Sq B))) G).
 Qed.
 
 Lemma composed_within counts premises first e total' :
@@ -1979,7 +2201,7 @@ Lemma repeated_valid m premises j :
   (forall j, In j premises -> valid j) -> repeated table m premises = Some j -> valid j.
 Proof.
   intros V; unfold repeated; fold (mechanism_at c m).
-  destruct (mechanism_at c m) as [[| | | | | | |inner n|]|] eqn:F; try discriminate.
+  destruct (mechanism_at c m) as [[| | | | | | | |inner n|]|] eqn:F; try discriminate.
   destruct premises as [|[[|[i k] [|]] s| |] [|]]; try discriminate; intros H.
   apply guard_some in H as [G <-]; rewrite !andb_true_iff, !Pos.eqb_eq in G.
   destruct G as [[-> ->] S]; specialize (V _ (or_introl eq_refl)).
@@ -2069,7 +2291,7 @@ Lemma by_party_valid m premises j :
   (forall j, In j premises -> valid j) -> by_party table m premises = Some j -> valid j.
 Proof.
   intros V; unfold by_party; fold (mechanism_at c m).
-  destruct (mechanism_at c m) as [[| | | | | | | |parts]|] eqn:F; try discriminate.
+  destruct (mechanism_at c m) as [[| | | | | | | | |parts]|] eqn:F; try discriminate.
   destruct premises as [|first premises]; [discriminate|].
   destruct (dearest (first :: premises) (statement_of first)) as [[covered most]|] eqn:C; [|discriminate].
   intros H; apply guard_some in H as [G <-]; apply exposures_eqb_eq in G.
@@ -2241,7 +2463,7 @@ Proof.
   assert (Und : forall i n', Checker.guard (undivided table m) (i, n') = Some (inner, n) ->
             undivided table m = true /\ i = inner).
   { intros i n' H; apply guard_some in H as [G E]; injection E as -> _; auto. }
-  destruct step as [| | | | | | |step times|];
+  destruct step as [| | | | | | | |step times|];
     intros H; apply Und in H as [G <-]; unfold undivided in G; fold (mechanism_at c m) in G; rewrite F in G;
     try discriminate; try (refine (alone m _ F _ _); discriminate).
   fold (mechanism_at c step) in G; destruct (mechanism_at c step) as [inner'|] eqn:F'; [|discriminate].
@@ -2255,7 +2477,7 @@ Proof.
   intros H; pose proof (repeated_step_alone m inner n H) as One; rewrite (unrolled_alone inner _ One).
   unfold repeated_step in H; fold (mechanism_at c m) in H.
   destruct (mechanism_at c m) as [step|] eqn:F; [|discriminate].
-  destruct step as [| | | | | | |inner' n'|]; apply guard_some in H as [_ H]; injection H as <- <-;
+  destruct step as [| | | | | | | |inner' n'|]; apply guard_some in H as [_ H]; injection H as <- <-;
     rewrite ?Pos.mul_1_r; try apply (unrolled_alone m _ One).
   unfold unrolled; cbn [flat_map fst snd]; rewrite app_nil_r.
   rewrite (steps_repeated _ _ _ _ F), (One party), repeat_repeat, Pos2Nat.inj_mul; apply concat_singles.
@@ -2290,6 +2512,19 @@ Proof.
   - rewrite exp_ln by exact Pos; exact M1.
 Qed.
 
+Lemma sampled_diag (with_first : bool) q (F : R -> R -> R) a b :
+  0 <= q <= 1 -> (forall u v, 0 <= u -> 0 <= v -> plus_part (u - v) <= F u v) -> 0 <= a -> 0 <= b ->
+  plus_part (a - b) <= (if with_first then removal_profile q F else addition_profile q F) a b.
+Proof.
+  intros Hr P Ha Hb; destruct with_first; [unfold removal_profile|unfold addition_profile].
+  - destruct (Rle_dec (a * (1 - q)) b) as [L|L].
+    + eapply Rle_trans; [|apply P; nra]; right; f_equal; ring.
+    + assert (0 <= a * (1 - q) <= a) by nra; rewrite plus_part_id; lra.
+  - destruct (Rle_dec (b * (1 - q)) a) as [L|L].
+    + eapply Rle_trans; [|apply P; nra]; right; f_equal; ring.
+    + assert (0 <= b * (1 - q) <= b) by nra; rewrite plus_part_0; lra.
+Qed.
+
 (** The same laws on both sides are not apart. *)
 Lemma apart_diag with_first i : apart with_first i [tt] (fun _ => 1) (fun _ => 1).
 Proof.
@@ -2314,17 +2549,11 @@ Proof.
     2:{ apply turned_diag; try assumption; intros u v H; unfold exchanged.
         revert Hr; generalize (Q2R rate) as q; intros q Hr.
         apply Rplus_le_le_0_compat; apply P0; repeat apply Rmult_le_pos; lra. }
-    set (q := Q2R rate) in *; destruct with_first; [unfold removal_profile|unfold addition_profile].
-    - destruct (Rle_dec (a * (1 - q)) b) as [L|L].
-      + eapply Rle_trans; [|apply P; nra]; right; f_equal; ring.
-      + assert (0 <= a * (1 - q) <= a) by nra; rewrite plus_part_id; lra.
-    - destruct (Rle_dec (b * (1 - q)) a) as [L|L].
-      + eapply Rle_trans; [|apply P; nra]; right; f_equal; ring.
-      + assert (0 <= b * (1 - q) <= b) by nra; rewrite plus_part_0; lra. }
+    apply (sampled_diag with_first); try assumption; [lra|apply P]. }
   unfold apart;
     destruct (mechanism_at c i)
       as [[|drawn moved squared d std|moved squared d b'|moved squared d b'|moved squared d std
-          |truth answers|moved squared d b'| |]|] eqn:F;
+          |truth answers|drawn moved squared d b'|moved squared d b'| |]|] eqn:F;
     try exact I.
   - intros _; apply (Normal drawn moved squared d std); reflexivity.
   - intros a b Ha Hb; rewrite excess_diag by exact One.
@@ -2340,6 +2569,16 @@ Proof.
     pose proof (le_INR _ _ K) as L; change (INR 2) with (1 + 1) in L.
     assert (0 < (1 - Q2R truth) / (INR (Pos.to_nat answers) - 1)) by (apply Rdiv_lt_0_compat; lra).
     lra.
+  - destruct (sampled_laplace_found _ _ _ _ _ _ F) as (_ & Fits & _).
+    pose proof (drawn_share drawn d Fits) as Share; intros _; set (moves := sqrt _ / _).
+    assert (P : forall u v, 0 <= u -> 0 <= v -> plus_part (u - v) <= laplace_at moves u v)
+      by (intros; apply laplace_profile_ge; try assumption; left; apply exp_pos).
+    unfold hidden_below; destruct (contrast_of drawn r0) as [rate|share| |] eqn:Ec; try exact I.
+    + assert (rate = share_drawn drawn) as -> by (revert Ec; destruct drawn, r0; cbn; congruence).
+      intros a b Ha Hb; rewrite excess_diag by exact One.
+      apply (sampled_diag with_first); try assumption; lra.
+    + assert (share = share_drawn drawn) as -> by (revert Ec; destruct drawn, r0; cbn; congruence).
+      intros a b Ha Hb; rewrite excess_diag by exact One; apply replaced_diag; try assumption; lra.
   - intros a b Ha Hb; rewrite excess_diag by exact One.
     apply shared_profile_diag; try assumption; [|lra].
     rewrite <- exp_0; apply exp_le, Rmult_le_pos; [pose proof (Pos_real many); lra|apply cost_nonneg].
@@ -2399,7 +2638,7 @@ Proof.
                                          (many_found _ _ _ _ _ _ _ _ F Ec) step dense tail _ Hstep
                                          (Twice _ E') A o p q Dp Dq W). }
     destruct m as [|drawn moved squared d std|moved squared d scale|moved squared d scale|moved squared d std
-                  |truth answers|moved squared d scale| |];
+                  |truth answers|drawn moved squared d scale|moved squared d scale| |];
       cbn [losses_of] in E; try discriminate E.
     - intros W; apply (Normal drawn moved squared d std eq_refl W E).
     - destruct (laplace_found _ _ _ _ _ (or_introl F)) as (_ & B & _ & s & D & Es).
@@ -2424,6 +2663,20 @@ Proof.
       pose proof (conj (one_at_most_exp i) (odds_above_sound _ i truth answers Hp F)) as Le.
       apply (odds_loss_sound w bits _ (share_of truth answers) step o p q (exp (cost i)) k Hw Hb Hstep
                (Twice _ E) Le Dp (proj1 Dq) W).
+    - destruct (sampled_laplace_found _ _ _ _ _ _ F) as (-> & Fits & _ & B & s & D & Es).
+      assert (Sq : 0 <= Q2R squared) by (rewrite <- Es; exact (derived_nonneg r0 d s D)).
+      pose proof (drawn_share drawn d Fits) as Hr.
+      pose proof (Req_le _ _ (eq_sym (root_of_ratio squared scale Sq B))) as Root.
+      destruct (Pos.eqb_spec many 1) as [Alone|_]; [|discriminate E].
+      intros W; specialize (W Alone); unfold laplace_contrast_losses in E; unfold hidden_below in W.
+      destruct (contrast_of drawn r0) as [rate|share| |] eqn:Ec; try discriminate E.
+      + assert (rate = share_drawn drawn) as -> by (revert Ec; destruct drawn, r0; cbn; congruence).
+        pose proof (laplace_step_losses_sound w bits _ _ step _ Hw Hb Hstep Hr Root _ _ _ _ E A o p q Dp
+                      (proj1 Dq)) as [S1 S2].
+        unfold k; destruct with_first; [apply S1, W|apply S2, W].
+      + assert (share = share_drawn drawn) as -> by (revert Ec; destruct drawn, r0; cbn; congruence).
+        apply (laplace_batch_losses_sound w bits _ _ step _ Hw Hb Hstep Hr Root _ _ _ (Twice _ E) A o p q
+                 Dp Dq W).
     - destruct (root_odds _ _) as [e|] eqn:Eo; [|discriminate E].
       intros W; assert (Hp : (0 <= w + bits + SampledLoss.guard)%Z) by (pose proof guard_nonneg; lia).
       assert (One' : 1 <= exp (far * cost i)).
@@ -2447,7 +2700,7 @@ Lemma mu_squared_above_sound p i z :
   plain i /\ single i /\ mu_squared i <= IZR z / unit_of p.
 Proof.
   intros Hp; unfold mu_squared_above; fold (mechanism_at c i).
-  destruct (mechanism_at c i) as [[moved squared d std| | | | | | | |]|] eqn:F; try discriminate.
+  destruct (mechanism_at c i) as [[moved squared d std| | | | | | | | |]|] eqn:F; try discriminate.
   cbn [gaussian_ratio]; intros H; injection H as <-.
   split; [exists moved, squared, d, std; exact F|split; [refine (alone i _ F _ _); discriminate|]].
   destruct (gaussian_leaf i _ _ F (or_introl eq_refl)) as (_ & E & _).
@@ -2748,7 +3001,7 @@ Lemma laplace_groups_sound p counts groups :
 Proof.
   intros Hp; revert groups; induction counts as [|[i n] counts IH]; intros groups; cbn [laplace_groups].
   - intros H; injection H as <-; split; [reflexivity|intros i []].
-  - fold (mechanism_at c i); destruct (mechanism_at c i) as [[| |moved squared d scale| | | | | |]|] eqn:F;
+  - fold (mechanism_at c i); destruct (mechanism_at c i) as [[| |moved squared d scale| | | | | | |]|] eqn:F;
       try discriminate.
     destruct (laplace_groups table many p counts) as [found|]; [|discriminate]; cbv zeta.
     set (ratio := (further many squared / (scale * scale))%Q); set (reach := LaplaceLoss.root_above p ratio).
@@ -2854,7 +3107,7 @@ Lemma of_parts_valid rule premises j :
   valid j.
 Proof.
   intros V H;
-    destruct rule as [m|m|m|m|m|m eps|m eps|m eps|m eps|counts|m|m| |a| |a|size| |order|delta|delta eps|delta eps
+    destruct rule as [m|m|m|m|m|m eps|m eps|m eps|m eps|m eps|m eps|counts|m|m| |a| |a|size| |order|delta|delta eps|delta eps
                      |parts step doublings dense digits cut delta eps|parts delta eps]; cbn [of_parts] in H.
   - destruct premises; [|discriminate]; apply leaf_valid with (kind := Gdp 0) (3 := H); [reflexivity|].
     intros step a F E; destruct (gaussian_leaf m a step F (or_introl E)) as (One & W & _).
@@ -2877,6 +3130,10 @@ Proof.
     apply discrete_laplace_cost.
   - destruct premises; [|discriminate]; apply pure_leaf_valid with (2 := H); intros step.
     apply response_cost.
+  - destruct premises; [|discriminate]; apply pure_leaf_valid with (2 := H); intros step.
+    apply sample_cost.
+  - destruct premises; [|discriminate]; apply pure_leaf_valid with (2 := H); intros step.
+    apply sample_cost.
   - destruct premises; [|discriminate]; apply pure_leaf_valid with (2 := H); intros step.
     apply pure_step_cost.
   - apply composition_valid with (2 := H), V.

@@ -364,6 +364,7 @@ def _poisson_pure(run: Run, place: Any, epsilon: Any) -> Priv:
     Priv(PoissonSampled(f + Lap(b), q), PureDp(ε))
 
     Source: Balle, Barthe, Gaboardi 2018, Theorem 8.
+    Check: pure_of_profile, amplified_at_most_sound.
     """
     event, rate = poisson_rate(run.at(place))
     sens, ratio = run.noise(event, "laplace", "scale", "l1")
@@ -379,6 +380,7 @@ def _fixed_batch_pure(run: Run, place: Any, epsilon: Any) -> Priv:
     Priv(SampledWithoutReplacement(f + Lap(b), batch, records), PureDp(ε))
 
     Source: Balle, Barthe, Gaboardi 2018, Theorem 9.
+    Check: pure_of_profile, amplified_at_most_sound.
     """
     event, share = fixed_batch_share(run.at(place))
     sens, ratio = run.noise(event, "laplace", "scale", "l1")

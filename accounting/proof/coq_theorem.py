@@ -41,12 +41,13 @@ _NOISY = {
     "discrete-gaussian": ("DiscreteGaussianStep", "noise_std"),
     "pure": ("PureStep", "scale"),
 }
+_SAMPLED = {"gaussian": ("SampledStep", "noise_std"), "laplace": ("SampledLaplaceStep", "scale")}
 _SCHEMES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "poisson-sampled": lambda m: f"(Poisson {_rational(_dyadic(m['rate']))})",
     "sampled-without-replacement": lambda m: f"(FixedBatch {m['batch']} {m['records']})",
     "sampled-with-replacement": lambda m: f"(WithReplacement {m['batch']} {m['records']})",
 }
-"""How a Gaussian step draws its records, as a scheme of `Certificate.v`."""
+"""How a step draws its records, as a scheme of `Certificate.v`."""
 _LEAVES = {
     "declared": "Declared",
     "mean-of-bounded": "MeanOfBounded",
@@ -269,11 +270,14 @@ def _mechanisms(listed: Sequence[Mapping[str, Any]], numbers: Mapping[str, int])
                 step, scale = _NOISY[kind]
                 width = _rational(_dyadic(mechanism[scale]))
                 terms.append(f"{step} {_sensitivity(sensitivity)} {width}")
-            case {"kind": kind, "event": {"kind": "gaussian"} as event} if kind in _SCHEMES:
+            case {"kind": kind, "event": {"kind": ("gaussian" | "laplace") as noise} as event} if (
+                kind in _SCHEMES
+            ):
                 relations.add(event["sensitivity"]["adjacency"])
-                width = _rational(_dyadic(event["noise_std"]))
+                step, scale = _SAMPLED[noise]
+                width = _rational(_dyadic(event[scale]))
                 scheme = _SCHEMES[kind](mechanism)
-                terms.append(f"SampledStep {scheme} {_sensitivity(event['sensitivity'])} {width}")
+                terms.append(f"{step} {scheme} {_sensitivity(event['sensitivity'])} {width}")
             case {"kind": "randomised-response", "truth": truth, "categories": answers}:
                 relations.add("replace-one")
                 terms.append(f"ResponseStep {_rational(_dyadic(truth))} {answers}")
@@ -287,7 +291,7 @@ def _mechanisms(listed: Sequence[Mapping[str, Any]], numbers: Mapping[str, int])
                 terms.append(f"Parties [{'; '.join(held)}]%positive")
             case {"kind": kind}:
                 raise BeyondTheorem(
-                    f"kind={kind} must be in {sorted(_NOISY)}, a gaussian step sampled, "
+                    f"kind={kind} must be in {sorted(_NOISY)}, gaussian or laplace sampled, "
                     "randomised-response, or one of them repeated and listed, or parties."
                 )
             case _:
@@ -447,6 +451,8 @@ _RULES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "randomised-response-pure": lambda p: (
         f"(RandomisedResponsePure {_place(p)} {_number(p, 'epsilon')})"
     ),
+    "poisson-pure": lambda p: f"(PoissonPure {_place(p)} {_number(p, 'epsilon')})",
+    "fixed-batch-pure": lambda p: f"(FixedBatchPure {_place(p)} {_number(p, 'epsilon')})",
     "pure-step": lambda p: f"(PureStepRule {_place(p)} {_number(p, 'epsilon')})",
     "composition": lambda p: f"(Composition [{'; '.join(map(str, p['times']))}]%positive)",
     "repeated": lambda p: f"(RepeatedRule {_place(p)})",

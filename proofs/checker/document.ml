@@ -456,6 +456,17 @@ let sampled moved tree reasons =
     let found = if has is_mean tree then divided :: found else found in
     Texts.of_list (samples_hidden :: found)
 
+(* What is sampled: Gaussian or Laplace noise. *)
+let sampled_noise event : (_ -> _ -> _ -> _ -> _ -> Kernel.mechanism) * _ =
+  match kind_of event with
+  | "gaussian" ->
+    ( (fun drawn moved squared tree noise -> SampledStep (drawn, moved, squared, tree, noise)),
+      gaussian event )
+  | "laplace" ->
+    ( (fun drawn moved squared tree noise -> SampledLaplaceStep (drawn, moved, squared, tree, noise)),
+      noisy "scale" "l1" event )
+  | kind -> unsupported "sampled mechanism %s" kind
+
 (* What using a mechanism takes on trust. *)
 type steps = { read : Kernel.mechanism; trusts : Texts.t }
 
@@ -520,18 +531,16 @@ let mechanism number table value : steps =
   | "poisson-sampled" -> (
       match fields [ "kind"; "event"; "rate" ] value with
       | [ _; event; rate ] ->
-        if kind_of event <> "gaussian" then unsupported "sampled mechanism %s" (kind_of event);
-        let moved, squared, tree, noise, reasons = gaussian event in
+        let step, (moved, squared, tree, noise, reasons) = sampled_noise event in
         let rate = dyadic rate in
         if Z.gt rate.qnum rate.qden then wrong "expected a rate in [0, 1]";
-        { read = SampledStep (Poisson rate, moved, squared, tree, noise);
+        { read = step (Kernel.Poisson rate) moved squared tree noise;
           trusts = Texts.union (sampled moved tree reasons) (declared reasons) }
       | _ -> assert false)
   | "sampled-without-replacement" | "sampled-with-replacement" -> (
       match fields [ "kind"; "event"; "batch"; "records" ] value with
       | [ _; event; size; records ] ->
-        if kind_of event <> "gaussian" then unsupported "sampled mechanism %s" (kind_of event);
-        let moved, squared, tree, noise, reasons = gaussian event in
+        let step, (moved, squared, tree, noise, reasons) = sampled_noise event in
         let size = count size and records = count records in
         let again = kind_of value = "sampled-with-replacement" in
         if Z.gt size records && not again then wrong "expected a batch of at most all records";
@@ -542,7 +551,7 @@ let mechanism number table value : steps =
         if has too_many tree then wrong "expected means over the records drawn";
         let drawn : Kernel.scheme =
           if again then WithReplacement (size, records) else FixedBatch (size, records) in
-        { read = SampledStep (drawn, moved, squared, tree, noise);
+        { read = step drawn moved squared tree noise;
           trusts = Texts.add samples_hidden (declared reasons) }
       | _ -> assert false)
   | "repeated" -> (
@@ -748,6 +757,12 @@ let rule name parameters : Kernel.rule * trust =
   | "randomised-response-pure" ->
     let m, epsilon = two "mechanism" "epsilon" in
     (RandomisedResponsePure (place m, nonnegative (rational epsilon)), using (place m))
+  | "poisson-pure" ->
+    let m, epsilon = two "mechanism" "epsilon" in
+    (PoissonPure (place m, nonnegative (rational epsilon)), using (place m))
+  | "fixed-batch-pure" ->
+    let m, epsilon = two "mechanism" "epsilon" in
+    (FixedBatchPure (place m, nonnegative (rational epsilon)), using (place m))
   | "pure-step" ->
     let m, epsilon = two "mechanism" "epsilon" in
     (PureStepRule (place m, nonnegative (rational epsilon)), using (place m))
@@ -789,6 +804,10 @@ let axiom rule (conclusion : Kernel.claim) =
   | "laplace-pure", PureDp _ -> [ "Dwork, Roth 2014, Theorem 3.6 (Laplace noise)" ]
   | "discrete-laplace-pure", PureDp _ ->
     [ "Ghosh, Roughgarden, Sundararajan 2012 (discrete Laplace noise)" ]
+  | "poisson-pure", PureDp _ ->
+    [ "Balle, Barthe, Gaboardi 2018, Theorem 8 (Poisson sampling)" ]
+  | "fixed-batch-pure", PureDp _ ->
+    [ "Balle, Barthe, Gaboardi 2018, Theorem 9 (sampling a fixed batch)" ]
   | ("laplace-zcdp" | "discrete-laplace-zcdp"), Zcdp _ ->
     [ "Bun, Steinke 2016, Proposition 1.4 (pure DP is zCDP)" ]
   | "discrete-gaussian-zcdp", Zcdp _ ->

@@ -51,7 +51,7 @@ REALS = {"sig_not_dec", "sig_forall_dec", "functional_extensionality_dep", "clas
 COVERED = (
     *("one Gaussian step", "schedule of two parties", "repeated", "group", "by hand"),
     *("computed", "summed on a grid", "answers", "a filter", "every noise"),
-    *("parties inside", "parties by hand"),
+    *("parties inside", "parties by hand", "pure", "pure samples"),
 )
 BEYOND = {
     "vertical": "rule=vertical-predictions",
@@ -98,6 +98,8 @@ COUNT = moved(1, 8)
 TOTAL = LaplaceStep(
     declared(Fraction(7, 3), "l1", adjacency=Adjacency.ADD_REMOVE_ONE, norm=Norm.L1), 20.5
 )
+NOISY = LaplaceStep(TOTAL.sensitivity, 1.5)
+REPLACED = LaplaceStep(declared(1, "l1", adjacency=Adjacency.REPLACE_ONE, norm=Norm.L1), 0.75)
 PURE = PureStep(TOTAL.sensitivity, 20.5)
 MEAN = GaussianStep(sum_of_bounded(1, Adjacency.ADD_REMOVE_ONE), 10.0)
 DRAWN = tuple(
@@ -135,6 +137,24 @@ UNLIKE = {
     ),
     "Laplace noise beside samples": (Repeated(sampled(1 / 64, 1.0), 100), TOTAL),
     "Laplace noise beside all records": (MEAN, Repeated(TOTAL, 3), COUNT),
+    "Laplace noise on samples": (Repeated(PoissonSampled(TOTAL, 1 / 64), 100),),
+    "Laplace noise on samples, in a few steps": (PoissonSampled(NOISY, 1 / 8), NOISY),
+    "Laplace noise on samples beside others": (
+        *(PoissonSampled(each, rate) for each in (TOTAL, NOISY) for rate in (1 / 256, 3 / 4)),
+        Repeated(sampled(1 / 64, 1.0), 100),
+        MEAN,
+    ),
+    "Laplace noise on batches": (
+        Repeated(SampledWithoutReplacement(REPLACED, 10, 1000), 40),
+        *(SampledWithoutReplacement(REPLACED, size, 99) for size in (1, 60, 99)),
+        DRAWN[0],
+    ),
+    "Laplace noise on samples of which a record is zeroed out": (
+        PoissonSampled(
+            LaplaceStep(declared(3, "l1", adjacency=Adjacency.ZERO_OUT_ONE, norm=Norm.L1), 4.0),
+            1 / 4,
+        ),
+    ),
     "pure steps": (Repeated(PURE, 50),),
     "pure steps beside others": (PURE, Repeated(sampled(1 / 64, 1.0), 100), COUNT, MEAN),
     "batches": (Repeated(DRAWN[0], 40),),

@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 from fractions import Fraction
-from math import log
+from math import expm1, log, log1p
 
 import pytest
 
@@ -34,6 +34,7 @@ from dpledger.mechanisms import (
     Norm,
     Parties,
     PlanningCurator,
+    PoissonSampled,
     PrivateTable,
     PureStep,
     RandomisedResponse,
@@ -59,7 +60,7 @@ needs_checker = pytest.mark.skipif(
 COVERED = (
     *("one Gaussian step", "schedule of two parties", "repeated", "group", "computed"),
     *("on lattices", "summed on a grid", "by hand", "answers", "a filter", "every noise"),
-    *("parties inside", "parties by hand"),
+    *("parties inside", "parties by hand", "pure", "pure samples"),
 )
 
 
@@ -144,6 +145,7 @@ def test_a_witness_of_pure_dp_below_the_loss_is_proved_by_neither(tmp_path):
         DiscreteLaplaceStep(moved, 1.5): 4 / 3,  # whole numbers move by two
         Repeated(LaplaceStep(moved, 1.5), 9): 14,
         PureStep(moved, 1.5): 14 / 9,
+        PoissonSampled(LaplaceStep(moved, 1.5), 0.25): log1p(expm1(14 / 9) / 4),
     }
     documents = []
     for mechanism, epsilon in exact.items():

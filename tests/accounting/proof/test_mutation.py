@@ -777,6 +777,7 @@ def test_bent_certificates_prove_nothing_false_in_the_long_run(certificates):
 IN_COQ = (
     *("one Gaussian step", "schedule of two parties", "repeated", "group", "computed"),
     *("by hand", "answers", "a filter", "every noise", "parties inside", "parties by hand"),
+    *("pure", "pure samples"),
 )
 
 needs_checker = pytest.mark.skipif(

@@ -22,7 +22,7 @@ SOURCES = (
     *("MachineIntegers", "GaussianLosses", "Kronecker", "LossLists", "FixedPoint", "FixedGaussian"),
     *("Enclosure", "LossEnclosures", "LossComposition", "SampledLoss"),
     *("GaussianDecision", "ReplacedLoss", "CopiesLoss"),
-    *("PureLoss", "LaplaceLoss", "GeometricLoss", "LaplaceSums"),
+    *("PureLoss", "LaplaceLoss", "SampledLaplace", "GeometricLoss", "LaplaceSums"),
     *("DiscreteGaussianShift", "DiscreteGaussianLoss"),
     *("Certificate", "Checker", "Operations", "Derivations", "Claims", "Soundness"),
     *("Example", "FilterExample"),
@@ -282,7 +282,7 @@ RULES = {
         "removal k))\n                (tl up))",
     ),
     "repetitions of a sampled step": ("Checker", "(inner, (often * n)%positive", "(inner, often"),
-    "losses that occur once": ("Checker", "(side losses) n in", "(side losses) 1 in"),
+    "losses that occur once": ("Checker", "(side losses) (n * answers_met i)", "(side losses) 1"),
     "losses of less than all records": (
         "Checker",
         "(Z.to_pos (2 ^ (w + bits)))) 1 step",
@@ -313,6 +313,57 @@ RULES = {
         "Checker",
         "(squared / (scale * scale)) (eps * eps)\n  | _ => false\n  end.\n\nDefinition discrete",
         "(squared / scale) (eps * eps)\n  | _ => false\n  end.\n\nDefinition discrete",
+    ),
+    "Laplace noise on any sample": ("Checker", " && hides_all drawn moved", ""),
+    "Laplace noise on samples of which a record is replaced": (
+        "Checker",
+        "| Poisson _, ReplaceOne | WithReplacement _ _, _ => false",
+        "| WithReplacement _ _, _ => false",
+    ),
+    "Laplace noise on samples told where it is not": (
+        "Checker",
+        "Removed rate => laplace_step_losses w bits ratio rate step",
+        "Removed rate => laplace_step_losses w bits ratio (rate * rate) step",
+    ),
+    "Laplace noise on batches of a smaller share": (
+        "Checker",
+        "twice (laplace_batch_losses w bits ratio share step",
+        "twice (laplace_batch_losses w bits ratio (share * share) step",
+    ),
+    "Laplace noise on samples, not squared": (
+        "Checker",
+        "then laplace_contrast_losses (contrast_of drawn moved) w bits (squared / (scale * scale))",
+        "then laplace_contrast_losses (contrast_of drawn moved) w bits (squared / scale)",
+    ),
+    "groups of records in samples with Laplace noise": (
+        "Checker",
+        "if Pos.eqb group 1\n      then laplace_contrast_losses",
+        "if true\n      then laplace_contrast_losses",
+    ),
+    "a sample's share in pure DP squared": (
+        "Checker",
+        "(share_drawn drawn) eps",
+        "(share_drawn drawn * share_drawn drawn) eps",
+    ),
+    "a sample that leaves more in common": (
+        "SampledLaplace",
+        "(Z.sqrt (shrunk * num * left))",
+        "left",
+    ),
+    "a sample of a record that never counts": (
+        "SampledLaplace",
+        "let left := low * den - (den - num) * 2 ^ p in",
+        "let left := low * den in",
+    ),
+    "a sample's profile rounded down": (
+        "SampledLaplace",
+        "else round_up (num * 2 ^ p",
+        "else (fun n d => n / d) (num * 2 ^ p",
+    ),
+    "a sample in pure DP by the lower end": (
+        "SampledLaplace",
+        "| Some (_, u), Some (l, _) =>\n      (Zpos",
+        "| Some (u, _), Some (l, _) =>\n      (Zpos",
     ),
     "pure steps at a power of their cost": (
         "Checker",
@@ -520,8 +571,8 @@ RULES = {
     ),
     "losses of a shift by one less": (
         "Checker",
-        "(geometric_loss w bits scale (Z.sqrt (Qfloor squared)) step)",
-        "(geometric_loss w bits scale (Z.sqrt (Qfloor squared) - 1) step)",
+        "(geometric_loss w bits scale (Z.sqrt (Qfloor (further group squared))) step)",
+        "(geometric_loss w bits scale (Z.sqrt (Qfloor (further group squared)) - 1) step)",
     ),
     "weights that fall too far": (
         "GeometricLoss",
@@ -540,8 +591,8 @@ RULES = {
     ),
     "losses of what moves by a root": (
         "Checker",
-        "discrete_gaussian_loss w bits std (Qfloor squared)",
-        "discrete_gaussian_loss w bits std (Z.sqrt (Qfloor squared))",
+        "discrete_gaussian_loss w bits std (Qfloor (further group squared))",
+        "discrete_gaussian_loss w bits std (Z.sqrt (Qfloor (further group squared)))",
     ),
     "variance that is not doubled": (
         "DiscreteGaussianShift",
@@ -679,8 +730,8 @@ MEANINGS = {
     ),
     "a scale that no run has": (
         "Certificate",
-        "noise r h = Laplace (Q2R scale)",
-        "noise r h = Laplace (- Q2R scale)",
+        "noise r h = Laplace (Q2R scale) /\\\n     sampled",
+        "noise r h = Laplace (- Q2R scale) /\\\n     sampled",
     ),
     "all whole numbers are even": (
         "Certificate",
@@ -696,6 +747,11 @@ MEANINGS = {
         "Certificate",
         "(answer r h data < Pos.to_nat answers)%nat",
         "(S (answer r h data) < Pos.to_nat answers)%nat",
+    ),
+    "a scale that no sample has": (
+        "Certificate",
+        "noise r h = Laplace (Q2R scale) /\\ samples_as",
+        "noise r h = Laplace (- Q2R scale) /\\ samples_as",
     ),
     "one answer too many": (
         "Certificate",

@@ -37,6 +37,22 @@ _MOST_LOOKS = 8
 _CELLS_PER_EPSILON = 1 << 11
 """With more cells below ε, times the root of the number of steps, 1e-6 would be surpassed."""
 
+_DEAR = 1 << 21
+"""Cells times compositions from which the single steps, which cost most then, are put on fewer
+points: those of the grids that are tried first stay below it.
+"""
+
+_DENSE_OF_DEAR = 1 << 12
+"""Steps from zero up to which each point counts on such a lattice, at most: twice as far out points
+lie a part in so many of their loss apart, which adds its square to δ.
+"""
+
+_SHORTER = 1 << 7
+"""How much more mass single steps of one kind leave out there, 2^-22 of δ in all: at tiny rates
+their lists are ten times as long as those of many steps, and half the bits of a number of steps
+multiply by one of them.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class LossDistribution:
@@ -199,11 +215,13 @@ class _Lattice:
         step: distance of two points.
         cells: how many the composed loss may span.
         dense: up to where, in steps, each point counts.
+        left_out: the mass that single steps leave out, in units of a quarter of `_NEGLIGIBLE` δ.
     """
 
     step: float
     cells: int
     dense: int
+    left_out: int
 
 
 def compose(
@@ -242,7 +260,11 @@ def _lattice(counts: Counts, reach: float, about: float, cells: int) -> _Lattice
     distances = [(n, atoms_of(pair)[1]) for pair, n in counts.items()]
     distance = max(((n, far) for n, far in distances if far >= step), default=(0, 0.0))[1]
     step = distance / floor(distance / step) if distance else step
-    return _Lattice(step, ceil(2 * reach / step), max(64, ceil(4 * about / step)))
+    dense = max(64, ceil(4 * about / step))
+    dear = cells * sum(n.bit_length() for n in counts.values()) >= _DEAR
+    if dear:
+        dense = min(dense, _DENSE_OF_DEAR)
+    return _Lattice(step, ceil(2 * reach / step), dense, _SHORTER if dear else 1)
 
 
 def _composed(
@@ -262,7 +284,7 @@ def _composed(
             step=lattice.step,
             bits=bits,
             rounding=rounding,
-            negligible=scale / (4 * n),
+            negligible=lattice.left_out * scale / (4 * n),
             widest=lattice.cells,
             dense=lattice.dense,
         )

@@ -6,7 +6,8 @@ integrated over the other step's outcome by Gauss-Legendre on panels that crowd 
 
 from fractions import Fraction
 from itertools import pairwise
-from math import exp, expm1, log1p, pi, sqrt
+from math import exp, expm1, inf, log1p, pi, sqrt
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +15,8 @@ from flint import arb, fmpz_poly
 from scipy.special import ndtr
 
 from dpledger.accounting.numbers.enclosure import precision
-from dpledger.accounting.pld import PrivacyProfile
-from dpledger.accounting.pld.discretisation import MassRounding
+from dpledger.accounting.pld import PrivacyProfile, distribution
+from dpledger.accounting.pld.discretisation import Masses, MassRounding
 from dpledger.accounting.pld.distribution import (
     LossDistribution,
     compose,
@@ -234,3 +235,29 @@ def test_where_nothing_is_left_nothing_is_cut_off() -> None:
     none = LossDistribution(fmpz_poly([]), -7, 0.5, Fraction(0), 0, 24, MassRounding.OPTIMISTIC)
     assert none.trimmed(0, Fraction(40)).masses == fmpz_poly([])
     assert none.compose(none, 0, Fraction(40)).delta(arb(0)) == 0
+
+
+@pytest.mark.parametrize("order", Order)
+def test_single_steps_of_dear_lattices_have_fewer_points_and_say_the_same(
+    order: Order, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rare = Sampled(GaussianShift(Fraction(2)), Fraction(1, 10**7), order)
+    points: list[int] = []
+    one = distribution.discretise
+
+    def counted(*args: Any, **kwargs: Any) -> Masses:
+        found = one(*args, **kwargs)
+        points.append(sum(mass > 0 for mass in found.masses.coeffs()))
+        return found
+
+    monkeypatch.setattr(distribution, "discretise", counted)
+    ends, most = [], []
+    for dear in (inf, 0):
+        monkeypatch.setattr(distribution, "_DEAR", dear)
+        found = epsilon_by_pld({rare: 1 << 13}, 1e-9, cells=1 << 14)
+        ends.append((found.lower_float, found.upper_float))
+        most.append(max(points[-2:]))
+    assert ends[1] == pytest.approx(ends[0], rel=1e-7)
+    assert 0 < ends[1][0] <= ends[0][1]
+    assert ends[0][0] <= ends[1][1]
+    assert most[1] < 0.9 * most[0]

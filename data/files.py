@@ -127,7 +127,8 @@ def _read_text(path: Path, schema: Schema) -> Table:
     """Return the table in a delimited text file, compressed or not.
 
     Without a header the columns are the schema's in order. A byte-order mark is skipped, and blanks
-    after a delimiter; quotes are read strictly, since a stray one would join lines silently.
+    after a delimiter. A record is one line: stray quotes in two of them, or a comment's sign inside
+    a quoted cell, would join all lines between silently, and one record take others away.
     """
     opener = _DECOMPRESSORS.get(path.suffix.lower(), open)
     with opener(path, mode="rt", encoding="utf-8-sig", newline="") as stream:
@@ -137,7 +138,16 @@ def _read_text(path: Path, schema: Schema) -> Table:
             skipinitialspace=True,
             strict=True,
         )
-        numbered = [(reader.line_num, row) for row in reader if row]
+        numbered, before = list[tuple[int, list[str]]](), 0
+        for row in reader:
+            if reader.line_num != before + 1:
+                raise UnreadableFile(
+                    f"{path}, line {before + 1}: Expected a record on one line instead got a "
+                    "quoted cell that goes on: close its quote, or take line breaks out of cells."
+                )
+            before = reader.line_num
+            if row:
+                numbered.append((before, row))
     names = [column.name for column in schema.columns]
     if schema.header:
         if not numbered:

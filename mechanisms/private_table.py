@@ -100,6 +100,7 @@ class BoundedColumn(Closed):
             require_finite(name, bound)
             if not abs(bound) <= _LARGEST_BOUND:
                 raise InvalidParameter(name, bound, "in [-2^100, 2^100]")
+            object.__setattr__(self, name, float(bound))
         if not self.lower < self.upper:
             raise InvalidParameter("lower", self.lower, f"below upper={self.upper}")
         width = self.upper - self.lower

@@ -385,7 +385,10 @@ class Ledger(ABC):
         return found is None or event < found.left
 
     def events(self, run: str | None = None) -> list[Event]:
-        """Return all events that were reserved, of one run or of all."""
+        """Return all events that were reserved, of one run or of all.
+
+        Party names belong to a run: to price the events of several together, `joint_events`.
+        """
         return [event for found in self.reservations(run) for event in found.events]
 
     def joint_events(self, run: str | None = None) -> list[Event]:

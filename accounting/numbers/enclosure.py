@@ -260,7 +260,7 @@ def shown_in_full(value: Number) -> str:
     fraction that is no double is shown by a decimal that is not below it.
     """
     near = float(value)
-    if isinstance(value, Fraction) and Fraction(repr(near)) < value:
+    if isinstance(value, Fraction) and Fraction(repr(near)) < value != Fraction(near):
         near = nextafter(near, inf)
     return repr(near).removesuffix(".0")
 

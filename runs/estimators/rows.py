@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array
 from ...mechanisms.clipping import LENGTH_EXPONENT
 from ...mechanisms.errors import DpledgerError, InvalidParameter, require_magnitude
 from ...mechanisms.protocols import FloatArray
-from ...mechanisms.row_blocks import RowBlocks
+from ...mechanisms.row_blocks import RowBlocks, real_numbers
 
 T = TypeVar("T")
 
@@ -24,6 +24,7 @@ _ROUNDING = 1.0 + 1e-9
 
 _OF_SHAPES_AND_NAMES = (
     "Expected a 2-dimensional container",
+    "Feature names are only supported",
     "Expected 2D input",
     "Found array with",
     "Found input variables",
@@ -127,6 +128,8 @@ def shares(
     """
     require_magnitude("weight_bound", weight_bound, LENGTH_EXPONENT)
     many = np.full(rows.shape[0], sample_weight) if np.isscalar(sample_weight) else sample_weight
+    # numbers at once: of time spans NumPy would make one unit first, the smallest of any record's
+    many = real_numbers("sample_weight", many)
     given: Any = without_cells(
         "sample_weight",
         lambda: check_array(

@@ -59,6 +59,7 @@ def spent_outcome(path: Path, *, delta: float) -> Outcome:
             "delta": delta,
             "epsilon": epsilon,
             "grade": odometer.grade,
+            "unit": "record",
             "adjacency": odometer.adjacency,
             "unprotected": odometer.unprotected,
             "runs": [
@@ -76,6 +77,7 @@ def spent_outcome(path: Path, *, delta: float) -> Outcome:
         },
         rows=(
             ("spent", spent),
+            ("unit", "one record; a person with several records pays more"),
             ("head", head),
             *(("UNPROTECTED", reason) for reason in odometer.unprotected),
         ),

@@ -347,6 +347,34 @@ def test_a_file_that_does_not_fit_is_refused(
         load(text, tmp_path)
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ['south,"urgent', *["south,fine"] * 50, 'north,screen of 5"', "north,fine"],
+        ['south,"see', '#3"', *["south,fine"] * 50, 'north,"', 'south,later"', "north,fine"],
+        ['south,"one', 'record"'],
+    ],
+)
+def test_a_record_is_one_line(lines: list[str], tmp_path: Path) -> None:
+    """Two stray quotes, or a comment's sign in a quoted cell, joined all lines between."""
+    schema = """
+row_bound = 1.0
+comment = "#"
+[[columns]]
+kind = "categorical"
+name = "town"
+categories = ["north", "south"]
+[[columns]]
+kind = "ignored"
+name = "note"
+"""
+    file = tmp_path / "people.csv"
+    file.write_text("\n".join(["town,note", *lines]) + "\n")
+    with pytest.raises(UnreadableFile, match="line 2: Expected a record on one line") as refused:
+        load_table(file, schema=parse_schema(schema), adjacency="add-remove-one", records=1)
+    assert "urgent" not in str(refused.value)
+
+
 def test_nothing_left_after_dropping_is_refused(tmp_path: Path) -> None:
     text = f"{HEADER}\n?,cook,0,a,north,high\n"
     with pytest.raises(NoRecords, match=r"people\.csv: Expected a record without missing values"):

@@ -26,6 +26,7 @@ from dpledger.solvers import (
     Logistic,
     OutputPerturbation,
 )
+from dpledger.solvers.losses import Hinge
 
 from .same_runs import require_same_run
 
@@ -131,3 +132,26 @@ def test_a_cluster_is_one_partys(client: Any) -> None:
             party_of=np.arange(COUNT) % 2,
             parties=("a", "b"),
         )
+
+
+def test_a_record_is_scored_alike_however_its_partition_lies_in_memory(client: Any) -> None:
+    """Partitions of data frames are column-major; a hinge at its corner told the order of sums."""
+    width, count = 100, 1311
+    row = np.random.default_rng(1).normal(size=width)
+    row /= np.linalg.norm(row) * 1.001
+    rows = np.zeros((count + 1, width))
+    rows[count - 1 :] = row
+    found = []
+    for many in (count, count + 1):
+        parts = lazy.from_array(rows[:many], chunks=(1310, width)).map_blocks(np.asfortranarray)
+        data = AuditDataset(
+            ClusterRows(parts, client),
+            np.ones(many),
+            adjacency=Adjacency.ADD_REMOVE_ONE,
+            row_bound=1.0,
+            n_min=1000,
+        )
+        points = row / (row @ row) * (1.0 + np.arange(-9.0, 10.0)[:, None] * 2.0**-53)
+        found.append([private_value(data.sum_gradient(Hinge(), at)) for at in points])
+    moved = np.linalg.norm(np.subtract(*found), axis=-1)
+    assert moved.max() <= 1.0 + 1e-9

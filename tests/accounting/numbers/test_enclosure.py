@@ -199,3 +199,4 @@ def test_a_delta_that_is_no_double_is_shown_by_a_decimal_not_below_it(delta: Fra
 def test_a_delta_that_is_a_short_decimal_is_shown_as_that() -> None:
     # their doubles are above the one and below the other
     assert [shown_in_full(Fraction(1, 10**n)) for n in (5, 6)] == ["1e-05", "1e-06"]
+    assert shown_in_full(Fraction(1e-5)) == "1e-05"  # a double: the exact one is above its decimal

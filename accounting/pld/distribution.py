@@ -38,8 +38,8 @@ _CELLS_PER_EPSILON = 1 << 11
 """With more cells below ε, times the root of the number of steps, 1e-6 would be surpassed."""
 
 _DEAR = 1 << 21
-"""Cells times compositions from which the single steps, which cost most then, are put on fewer
-points: those of the grids that are tried first stay below it.
+"""Cells times squarings from which the single steps, which cost most then, are put on fewer points:
+those of the grids that are tried first stay below it.
 """
 
 _DENSE_OF_DEAR = 1 << 12
@@ -261,7 +261,7 @@ def _lattice(counts: Counts, reach: float, about: float, cells: int) -> _Lattice
     distance = max(((n, far) for n, far in distances if far >= step), default=(0, 0.0))[1]
     step = distance / floor(distance / step) if distance else step
     dense = max(64, ceil(4 * about / step))
-    dear = cells * sum(n.bit_length() for n in counts.values()) >= _DEAR
+    dear = cells * max(n.bit_length() for n in counts.values()) >= _DEAR
     if dear:
         dense = min(dense, _DENSE_OF_DEAR)
     return _Lattice(step, ceil(2 * reach / step), dense, _SHORTER if dear else 1)

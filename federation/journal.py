@@ -21,7 +21,7 @@ from typing import Self
 
 import numpy as np
 
-from ..accounting.ledger.file_lock import let_go, taken
+from ..accounting.ledger.file_lock import FileLock
 from ..mechanisms.curators import Message, Release, SamplingCurator
 from ..mechanisms.encoding import message_bytes
 from ..mechanisms.errors import DpledgerError
@@ -70,10 +70,10 @@ class Journal:
         self._connection = sqlite3.connect(
             path, timeout=0.5, isolation_level=None, check_same_thread=False
         )
-        self._file = os.open(path, os.O_RDWR)
+        self._file = FileLock(path, os.O_RDWR)
         try:
             # for good: a second process would write its messages over those that had left
-            if not taken(self._file, alone=True):
+            if not self._file.taken(alone=True):
                 raise sqlite3.OperationalError("another process holds it")
             self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._connection.execute("PRAGMA journal_mode = WAL")  # one fsync a commit, not three
@@ -135,9 +135,7 @@ class Journal:
         """
         with suppress(sqlite3.Error):
             self._connection.close()
-        file, self._file = self._file, -1
-        if file >= 0:
-            let_go(file)
+        self._file.close()
 
     def __enter__(self) -> Self:
         return self

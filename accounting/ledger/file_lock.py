@@ -6,41 +6,89 @@ of the file, one that it read or copied the file with among them. These do not.
 
 import os
 import sys
+import weakref
 from contextlib import suppress
+from pathlib import Path
 
 if sys.platform != "win32":
     import fcntl
 
 
-def taken(descriptor: int, *, alone: bool) -> bool:
-    """Return whether the lock is held now: False where another descriptor's is in the way.
+class FileLock:
+    """A lock on a file or a folder, by a descriptor that is open as long as this is.
 
-    Where system or file system have no such locks, True: there SQLite's are all there is.
+    What an interrupt leaves locked is taken over by the next in turn. A forked child closes its
+    copy of the descriptor: a lock that its parent held when it was killed would stay with it.
 
     Args:
-        descriptor: of a file or a folder, open.
-        alone: whether no other may hold it meanwhile, or others of this kind may.
+        path: of what is there.
+        flags: of `os.open`.
+
+    Raises `OSError` as that does.
     """
-    if sys.platform == "win32":
+
+    def __init__(self, path: Path, flags: int = os.O_RDONLY) -> None:
+        self._descriptor = os.open(path, flags)
+        self._shut = weakref.finalize(self, os.close, self._descriptor)
+        _OPEN.add(self)
+
+    def taken(self, *, alone: bool) -> bool:
+        """Return whether the lock is held now: False where another descriptor's is in the way.
+
+        Where system or file system have no such locks, True: there SQLite's are all there is.
+
+        Args:
+            alone: whether no other may hold it meanwhile, or others of this kind may.
+        """
+        if sys.platform == "win32":
+            return True
+        kind = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
+        try:
+            fcntl.flock(self._descriptor, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
         return True
-    kind = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
-    try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
-    return True
+
+    def release(self) -> None:
+        """Give the lock up, also when interrupted; it can be taken again."""
+        try:
+            self._unlock()
+        except BaseException:
+            self._unlock()
+            raise
+
+    def close(self) -> None:
+        """Give the lock up for good: closing is not enough, a child may have the descriptor, too.
+
+        A second time does nothing.
+        """
+        if self._shut.alive:
+            self.release()
+            self._shut()
+
+    def is_of(self, path: Path) -> bool:
+        """Return whether what is locked still has this name."""
+        return os.path.samestat(os.fstat(self._descriptor), path.stat())
+
+    def _unlock(self) -> None:
+        if sys.platform != "win32":
+            with suppress(OSError):
+                fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def shut_in_child(self) -> None:
+        """Close the descriptor, without a word about the lock, which is the parent's."""
+        self._shut()
 
 
-def released(descriptor: int) -> None:
-    """Give the lock up; the descriptor stays open, and can take it again."""
-    if sys.platform != "win32":
-        with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
+_OPEN = weakref.WeakSet[FileLock]()
 
 
-def let_go(descriptor: int) -> None:
-    """Give the lock up and close the descriptor: closing is not enough, a fork may have it, too."""
-    released(descriptor)
-    os.close(descriptor)
+def _shut_all() -> None:
+    for lock in list(_OPEN):
+        lock.shut_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_shut_all)

@@ -13,7 +13,6 @@ import os
 import random
 import sqlite3
 import time
-import weakref
 from collections.abc import Generator, Mapping
 from contextlib import closing, contextmanager, suppress
 from functools import partial
@@ -23,7 +22,7 @@ from typing import Any
 
 from .anchor import FileAnchor
 from .budget import Budget
-from .file_lock import released, taken
+from .file_lock import FileLock
 from .ledger import Ledger, Verification
 from .rows import LedgerError, Row, TamperedLedger
 
@@ -110,11 +109,9 @@ class SqliteLedger(Ledger):
         self._read_only = read_only
         self._timeout = timeout
         self._process = os.getpid()
-        # one for the ledger's life: what an interrupt left locked is taken over by the next in turn
-        self._folder_file = -1
+        self._folder_lock: FileLock | None = None
         with suppress(OSError):  # what is not to be read has SQLite's locks alone
-            self._folder_file = os.open(self.path.parent, os.O_RDONLY)
-        self._shut_folder = weakref.finalize(self, _closed, self._folder_file)
+            self._folder_lock = FileLock(self.path.parent)
         mode = "rw" if read_only else "rwc"  # a reader, too, takes back what a killed writer left
         if not read_only:
             # a seed in it would show the noise: its files are its holder's alone
@@ -167,8 +164,8 @@ class SqliteLedger(Ledger):
         """Close the file."""
         with self._lock:
             self._connection.close()
-            self._folder_file = -1
-            self._shut_folder()
+            if self._folder_lock is not None:
+                self._folder_lock.close()
 
     def verify(self, *, expected_head: str | None = None) -> Verification:
         """As `Ledger.verify`; also finds tables and triggers that are not the ledger's own.
@@ -255,18 +252,19 @@ class SqliteLedger(Ledger):
         """
         with self._lock:
             # inside `_writing` it is held, and where the folder is not to be read there is none
-            if self._connection.in_transaction or self._folder_file < 0:
+            lock = None if self._connection.in_transaction else self._folder_lock
+            if lock is None:
                 yield
                 return
             try:
                 deadline = time.monotonic() + self._timeout
-                while not taken(self._folder_file, alone=writing):
+                while not lock.taken(alone=writing):
                     if time.monotonic() > deadline:
                         raise LedgerLocked(f"Expected the file to be free at {self.path}.")
                     time.sleep(random.uniform(0, _LONGEST_WAIT))
                 yield
             finally:
-                released(self._folder_file)
+                lock.release()
 
     def _require_name(self) -> None:
         """Raise `LedgerError` unless the open file still has the ledger's name, and no other.
@@ -275,7 +273,8 @@ class SqliteLedger(Ledger):
         find it. And what is written to a file without a name is lost.
         """
         found = _identity(self.path)
-        if found != self._opened:
+        there = self._folder_lock is None or self._folder_lock.is_of(self.path.parent)
+        if found != self._opened or not there:
             raise LedgerError(
                 f"{self.path} must be the file that was opened: it was moved, removed or replaced. "
                 "Nothing was recorded; open the ledger again."
@@ -373,12 +372,6 @@ def _reopened(path: Path, **settings: Any) -> SqliteLedger:
             f"Expected the ledger {path} that this object was paid from instead got no file."
         )
     return SqliteLedger(path, **settings)
-
-
-def _closed(descriptor: int) -> None:
-    """Close a descriptor that was opened."""
-    if descriptor >= 0:
-        os.close(descriptor)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

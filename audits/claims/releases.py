@@ -314,6 +314,14 @@ class StatedRelease:
         else:
             yield noises[0], self.rounds or 1
 
+    @property
+    def _last_batch(self) -> int:
+        """How few records the last batch of a shuffled epoch may have, if it is kept."""
+        if self.batch is not None and self.records is not None:
+            return self.records % self.batch or self.batch
+        whole = self.rate is not None and 1.0 / max(1, round(1.0 / self.rate)) == self.rate
+        return (self.divisor or 1) if whole else 1
+
     def _sensitivity(self, adjacency: Adjacency, scheme: Sampling, *, least: bool) -> Sensitivity:
         """Return the sensitivity of one release, by the relation promised.
 
@@ -332,9 +340,8 @@ class StatedRelease:
             return scaled(one, 2) if adjacency is Adjacency.REPLACE_ONE else one
         if self.averaging is Averaging.OWN:
             assert self.divisor is not None
-            last = (self.records or 0) % (self.batch or 1)
-            kept = scheme is Sampling.SHUFFLED and last > 0 and not least
-            divisor = min(self.divisor, last) if kept else self.divisor
+            kept = scheme is Sampling.SHUFFLED and not least
+            divisor = min(self.divisor, self._last_batch) if kept else self.divisor
             size = mean_of_bounded(self.clip_norm, divisor, adjacency)
         else:
             size = sum_of_bounded(self.clip_norm, adjacency)

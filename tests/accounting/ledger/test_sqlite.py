@@ -529,3 +529,44 @@ def test_a_thread_that_reads_the_file_breaks_no_transaction(folder: Path) -> Non
         ledger.verify()
         assert len(ledger.events()) == 250
         assert len(ledger.events("here")) == granted
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_child_that_outlives_its_parent_locks_nobody_out(folder: Path) -> None:
+    """It had the folder's descriptor, and with it the lock that its parent held when it died."""
+    path = folder / "ledger"
+    SqliteLedger.create(path, Budget(Gdp(COST * 9), Adjacency.REPLACE_ONE))
+    ready, go_on = os.pipe(), os.pipe()
+    parent = os.fork()
+    if parent == 0:
+        ledger = SqliteLedger(path)
+        if os.fork() == 0:
+            os.read(go_on[0], 1)
+            os._exit(0)
+        with ledger._folder(writing=True):
+            os.write(ready[1], b"1")
+            time.sleep(60)
+    os.read(ready[0], 1)
+    os.kill(parent, signal.SIGKILL)
+    os.waitpid(parent, 0)
+    try:
+        with SqliteLedger(path, timeout=5) as ledger:
+            ledger.run("a", configuration_hash="x").reserve([event(1)], NOWHERE)
+    finally:
+        os.write(go_on[1], b"1")
+
+
+def test_a_folder_that_was_replaced_takes_no_reservations(folder: Path) -> None:
+    """The open ledger held the lock of the folder that was, and others that of the new one."""
+    home = folder / "home"
+    home.mkdir()
+    path = home / "ledger"
+    with SqliteLedger(path) as ledger:
+        run = ledger.run("a", configuration_hash="x")
+        home.rename(folder / "before")
+        home.mkdir()
+        (folder / "before" / "ledger").rename(path)
+        with pytest.raises(LedgerError, match="moved"):
+            run.reserve([event(1)], NOWHERE)
+    with SqliteLedger(path) as again:
+        again.run("a", configuration_hash="x").reserve([event(1)], NOWHERE)

@@ -177,8 +177,21 @@ def test_a_mean_over_a_samples_own_number_is_dear_at_whatever_rate(
     assert found.true.upper_float > 180.0
 
 
-@pytest.mark.parametrize(("records", "last"), [(101, 1), (120, 20), (100, 50)])
-def test_a_mean_over_a_last_smaller_batch_is_over_its_records(records: int, last: int) -> None:
+@pytest.mark.parametrize(
+    ("stated", "last"),
+    [
+        ({"batch": 50, "records": 101}, 1),
+        ({"batch": 50, "records": 120}, 20),
+        ({"batch": 50, "records": 100}, 50),
+        ({"rate": 0.1}, 50),
+        ({"rate": 0.4951}, 1),
+        ({"batch": 50}, 1),
+        ({}, 1),
+    ],
+)
+def test_a_mean_over_a_last_smaller_batch_is_over_its_records(
+    stated: dict[str, Any], last: int
+) -> None:
     mean = StatedRelease(
         MechanismKind.GAUSSIAN,
         clip_norm=1.0,
@@ -187,8 +200,7 @@ def test_a_mean_over_a_last_smaller_batch_is_over_its_records(records: int, last
         noise=0.1,
         rounds=1,
         sampling=Sampling.SHUFFLED,
-        batch=50,
-        records=records,
+        **stated,
     )
     found = judged([mean], PromisedEpsilon(1e4, 1e-5), adjacency=Adjacency.REPLACE_ONE)
     dearest = epsilon_from_delta(mu_squared=(2.0 / last / 0.1) ** 2, delta=1e-5)

@@ -8,10 +8,10 @@ From Dpledger Require
   Schedules Conversion Sensitivity Nonnegative Rounding Finite Domination Lattice GaussianIntegral
   Gaussian Pure LaplaceProfile PureRenyi DiscreteLaplace GaussianWeights DiscreteGaussian
   GaussianDelta
-  GaussianConvolution Descent GaussianComposition PoissonSampling BatchSampling ReplacedSample CopiesSampling Events
+  GaussianConvolution Descent GaussianComposition PoissonSampling BatchSampling ReplacedSample CopiesSampling GroupSampling GroupBatches Events
   GaussianSeries Enclosure
   Losses GaussianLosses Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
-  GaussianDecision ReplacedLoss CopiesLoss PureLoss LaplaceLoss SampledLaplace GeometricLoss
+  GaussianDecision ReplacedLoss CopiesLoss GroupLoss PureLoss LaplaceLoss SampledLaplace GeometricLoss
   DiscreteGaussianProfile DiscreteGaussianShift DiscreteGaussianLoss LaplaceComposition LaplaceSums
   Checker MachineIntegers FastChecker Operations Derivations Claims Soundness
   Example FilterExample EndToEnd.
@@ -192,7 +192,10 @@ Print replaced_sample_theorems.
 Print Assumptions replaced_sample_theorems.
 
 Definition copies_sampling_theorems := (
-  @CopiesSampling.copies_replaced).
+  @CopiesSampling.copies_replaced,
+  @GroupSampling.poisson_thinned,
+  @GroupSampling.poisson_swapped,
+  @GroupBatches.batch_swapped).
 Print copies_sampling_theorems.
 Print Assumptions copies_sampling_theorems.
 
@@ -234,13 +237,18 @@ Definition losses_theorems := (
   @FixedGaussian.removal_above_sound,
   @SampledLoss.checked_sound,
   @SampledLoss.both_losses_sound,
+  @SampledLoss.sided_losses_sound,
   @SampledLoss.step_losses_sound,
   @SampledLoss.turned_losses_sound,
   @SampledLoss.batch_losses_sound,
   @ReplacedLoss.replaced_above_sound,
   @ReplacedLoss.replaced_losses_sound,
   @CopiesLoss.copies_above_sound,
+  @CopiesLoss.copies_likely_sound,
   @CopiesLoss.copies_losses_sound,
+  @GroupLoss.gathered_above_sound,
+  @GroupLoss.gathered_all_sound,
+  @GroupLoss.gathered_losses_sound,
   @SampledLoss.loss_delta_sound,
   @PureLoss.odds_dominate,
   @PureLoss.answers_dominate,
@@ -317,6 +325,7 @@ Definition checker_theorems := (
   @Example.minimised_satisfied,
   @Example.computed_satisfied,
   @Example.sampled_satisfied,
+  @Example.together_satisfied,
   @Example.replaced_satisfied,
   @Example.batch_satisfied,
   @Example.copies_satisfied,
@@ -348,8 +357,11 @@ Definition end_to_end_theorems := (
   @EndToEnd.minimised_gdp,
   @EndToEnd.computed_gdp,
   @EndToEnd.sampled_dp,
+  @EndToEnd.together_dp,
   @EndToEnd.replaced_dp,
+  @EndToEnd.replaced_dp_of_two,
   @EndToEnd.batch_dp,
+  @EndToEnd.batch_dp_of_two,
   @EndToEnd.copies_dp,
   @EndToEnd.laplace_run_pure,
   @EndToEnd.laplace_run_dp,

@@ -4,7 +4,7 @@
 
 From Coq Require Import List Bool QArith Qround PArith ZArith Lia FMapPositive Mergesort Orders.
 From Dpledger Require Import Enclosure LossLists LossEnclosures LossComposition FixedPoint
-  SampledLoss GaussianDecision ReplacedLoss CopiesLoss PureLoss LaplaceLoss SampledLaplace GeometricLoss
+  SampledLoss GaussianDecision ReplacedLoss CopiesLoss GroupLoss PureLoss LaplaceLoss SampledLaplace GeometricLoss
   DiscreteGaussianLoss LaplaceSums
   Certificate.
 Import ListNotations.
@@ -557,14 +557,16 @@ Definition twice (l : option whole_loss) : option (whole_loss * whole_loss) :=
   match l with Some l => Some (l, l) | None => None end.
 
 (** What neighbours differ in, as a Gaussian step on a sample meets it: a record that it sees with some
-    probability, or it is not there; a record of a batch, and another one in its place; a record of a
-    Poisson sample, and another one in its place; a record in any number of draws, and another one in
-    its places. *)
+    probability, or it is not there; a record of a batch, and another one in its place; records of a
+    Poisson sample or several, and others in their places; a record in any number of draws, and another one in
+    its places; several records, each of which a Poisson sample sees with some probability, or none of
+    them is there. *)
 Inductive contrast :=
   | Removed (rate : Q)
-  | Batched (share : Q)
-  | Exchanged (rate : Q)
-  | Copied (size records : positive).
+  | Batched (share : Q) (group : positive)
+  | Exchanged (rate : Q) (group : positive)
+  | Copied (size records : positive)
+  | Gathered (rate : Q) (group : positive).
 
 (** The probability that a sample holds a given record; not asked where it may hold it often. *)
 Definition share_drawn (s : scheme) : Q :=
@@ -574,22 +576,48 @@ Definition share_drawn (s : scheme) : Q :=
   | WithReplacement _ _ => 1
   end.
 
-Definition contrast_of (drawn : scheme) (moved : relation) : contrast :=
+Definition contrast_of_one (drawn : scheme) (moved : relation) : contrast :=
   match drawn, moved with
-  | FixedBatch _ _, _ => Batched (share_drawn drawn)
+  | FixedBatch _ _, _ => Batched (share_drawn drawn) 1
   | WithReplacement size records, _ => Copied size records
-  | Poisson rate, ReplaceOne => Exchanged rate
+  | Poisson rate, ReplaceOne => Exchanged rate 1
   | Poisson rate, _ => Removed rate
   end.
+
+(** A batch's share of the records, at most all of them. *)
+Definition share_of_batch (size records : positive) : Q :=
+  if Pos.ltb size records then Zpos size # records else 1.
+
+(** What so many records at once differ in. *)
+Definition contrast_of (group : positive) (drawn : scheme) (moved : relation) : option contrast :=
+  match drawn, moved with
+  | FixedBatch size records, _ => Some (Batched (share_of_batch (group * size) records) group)
+  | WithReplacement size records, _ => guard (Pos.eqb group 1) (Copied size records)
+  | Poisson rate, ReplaceOne => Some (Exchanged rate group)
+  | Poisson rate, _ => Some (if Pos.eqb group 1 then Removed rate else Gathered rate group)
+  end.
+
+(** The squared distance that so many records move together by, each of them by a root of [squared]. *)
+Definition further (group : positive) (squared : Q) : Q := integer group * integer group * squared.
+
+(** The probability that any of so many records takes part. *)
+Definition any_of (rate : Q) (group : positive) : Q :=
+  let most := (Zpos (Qden rate) ^ Zpos group)%Z in
+  (most - (Zpos (Qden rate) - Qnum rate) ^ Zpos group) # Z.to_pos most.
 
 (** The losses of a step whose (sensitivity / noise)^2 this is, in both orders. *)
 Definition contrast_losses (x : contrast) (w bits : Z) (ratio step : Q) (dense tail : Z) :
   option (whole_loss * whole_loss) :=
   match x with
   | Removed rate => step_losses w bits ratio rate step dense tail
-  | Batched share => twice (batch_losses w bits ratio share step dense tail)
-  | Exchanged rate => twice (replaced_losses w bits ratio rate step dense tail)
+  | Batched share group =>
+      twice (batch_losses w bits (further group ratio) share step dense tail)
+  | Exchanged rate group =>
+      twice (replaced_losses w bits (further group ratio) (any_of rate group) step dense tail)
   | Copied size records => twice (copies_losses w bits ratio size records step dense tail)
+  | Gathered rate group =>
+      if Qle_bool 1 rate then step_losses w bits (further group ratio) 1 step dense tail
+      else gathered_losses w bits ratio group rate step dense tail
   end.
 
 (** The same of Laplace noise. *)
@@ -597,12 +625,9 @@ Definition laplace_contrast_losses (x : contrast) (w bits : Z) (ratio step : Q) 
   option (whole_loss * whole_loss) :=
   match x with
   | Removed rate => laplace_step_losses w bits ratio rate step dense tail
-  | Batched share => twice (laplace_batch_losses w bits ratio share step dense tail)
+  | Batched share _ => twice (laplace_batch_losses w bits ratio share step dense tail)
   | _ => None
   end.
-
-(** The squared distance that so many records move together by, each of them by a root of [squared]. *)
-Definition further (group : positive) (squared : Q) : Q := integer group * integer group * squared.
 
 (** The losses of one step for so many records at once, in both orders; a pure step's is symmetric.
     Gaussian steps on all records have none of their own: of these, mu^2 adds up. *)
@@ -610,12 +635,16 @@ Definition losses_of (group : positive) (m : mechanism) (w bits : Z) (step : Q) 
   option (whole_loss * whole_loss) :=
   match m with
   | SampledStep drawn moved squared _ std =>
-      if positive_number squared && Pos.eqb group 1
-      then contrast_losses (contrast_of drawn moved) w bits (squared / (std * std)) step dense tail
-      else None
+      match contrast_of group drawn moved with
+      | Some x =>
+          if positive_number squared
+          then contrast_losses x w bits (squared / (std * std)) step dense tail
+          else None
+      | None => None
+      end
   | SampledLaplaceStep drawn moved squared _ scale =>
       if Pos.eqb group 1
-      then laplace_contrast_losses (contrast_of drawn moved) w bits (squared / (scale * scale)) step dense tail
+      then laplace_contrast_losses (contrast_of_one drawn moved) w bits (squared / (scale * scale)) step dense tail
       else None
   | LaplaceStep _ squared _ scale =>
       twice (laplace_loss w bits (further group squared / (scale * scale)) step dense)

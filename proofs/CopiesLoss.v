@@ -42,20 +42,21 @@ Definition copy_of (m : Q) (k up : Z) : option copy :=
   end.
 
 (** Numbers of places from [k] on, as long as they are more likely than [least], and what is left of
-    [rest]; [low] and [up] are of one place less. *)
-Fixpoint copies_from (fuel : nat) (m : Q) (draws records least k low up rest : Z) :
+    [rest]; [low] and [up] are of one place less. Each draw hits it
+    with probability [hit] / [records]. *)
+Fixpoint copies_from (fuel : nat) (m : Q) (draws hit records least k low up rest : Z) :
   option (list copy * Z) :=
   match fuel with
   | O => Some ([], rest)
   | S fuel' =>
-      if ((up <=? least) && (2 * draws <=? k * records))%Z%bool then Some ([], rest)
+      if ((up <=? least) && (2 * draws * hit <=? k * records))%Z%bool then Some ([], rest)
       else
-        let ways := (draws - k + 1)%Z in
-        let over := (k * (records - 1))%Z in
+        let ways := ((draws - k + 1) * hit)%Z in
+        let over := (k * (records - hit))%Z in
         let low' := (low * ways / over)%Z in
         let up' := round_up (up * ways) over in
         match copy_of m k up',
-              copies_from fuel' m draws records least (k + 1) low' up' (rest - low')%Z with
+              copies_from fuel' m draws hit records least (k + 1) low' up' (rest - low')%Z with
         | Some c, Some (cs, others) => Some (c :: cs, others)
         | _, _ => None
         end
@@ -172,22 +173,12 @@ Proof.
   - change (Pos.to_nat 1) with 1%nat; rewrite pow_1; exact Le.
 Qed.
 
-Variables (m : Q) (draws records : positive).
+Variables (m : Q) (draws : positive) (r : R).
 Hypothesis Hm : 0 < Q2R m.
-Hypothesis Hrecords : (1 < records)%positive.
+Hypothesis Hr : 0 < r < 1.
 
 Notation n := (Pos.to_nat draws).
-Notation N := (INR (Pos.to_nat records)).
-Notation r := (/ N).
 Notation mu := (sqrt (Q2R m)).
-
-Lemma many : 2 <= N.
-Proof. apply (le_INR 2); apply Pos2Nat.inj_lt in Hrecords; lia. Qed.
-
-Lemma share_less : 0 < r < 1.
-Proof.
-  pose proof many; split; [apply Rinv_0_lt_compat; lra|rewrite <- Rinv_1; apply Rinv_lt_contravar; lra].
-Qed.
 
 Definition fits (k : nat) (c : copy) : Prop :=
   chance r n k <= fixed (likely c) /\ (0 < half_of c)%Z /\
@@ -221,7 +212,7 @@ Lemma height_of_sound low y cs : fixed low <= y -> 0 <= y -> forall k ts f,
   total (seq k (length cs)) (fun i => chance r n i
     * gaussian_profile (INR i * mu) 1 (y + fixed (nth (i - k) ts 0%Z))) <= fixed f.
 Proof.
-  intros Hlow Hy; pose proof share_less as Hr; pose proof (sqrt_lt_R0 _ Hm) as Pm.
+  intros Hlow Hy; pose proof (sqrt_lt_R0 _ Hm) as Pm.
   induction cs as [|c cs IH]; intros k ts f Hk; cbn [all_fit length seq total height_of].
   - intros _ _ E; injection E as <-; unfold Rdiv; rewrite Rmult_0_l; lra.
   - intros [(Le & Ph & Ps & Lm) Fit] Nn; destruct ts as [|t ts]; [discriminate|].
@@ -273,7 +264,7 @@ Proof.
   destruct (shares_spent cs ts <=? target)%Z eqn:In'; [|discriminate]; apply Z.leb_le in In'.
   destruct (height_of low cs ts) as [g|] eqn:Eg; [|discriminate]; intros E; injection E as <-.
   pose proof (shares_nonneg s low cs (2 ^ p)) as Nn; fold ts in Nn.
-  pose proof share_less as Hr; pose proof (sqrt_lt_R0 _ Hm) as Pm.
+  pose proof (sqrt_lt_R0 _ Hm) as Pm.
   pose proof (shares_length s low cs (2 ^ p)) as Lts; fold ts in Lts.
   clearbody ts; clear s.
   set (t := fun k => fixed (nth (k - 1) ts 0%Z)).
@@ -314,17 +305,28 @@ End Copies.
 
 (** ** The loss *)
 
+(** The probabilities of no hit, from below and above, and of so many: each of [draws] hits with
+    probability [rate]; those of others together from above. *)
+Definition copies_likely (w bits : Z) (m : Q) (draws : positive) (rate : Q) (tail : Z) :
+  option (Z * Z * list copy * Z) :=
+  let p := (w + bits + guard)%Z in
+  let hit := Qnum rate in
+  let records := Zpos (Qden rate) in
+  let none := ((records - hit) * 2 ^ p)%Z in
+  let low := power_below p (none / records) draws in
+  let up := power_above p (round_up none records) draws in
+  let least := (tail * 2 ^ (bits + guard) / 64)%Z in
+  match copies_from p (Z.to_nat (Z.min 1000 (Zpos draws))) m (Zpos draws) hit records least 1 low up
+          (2 ^ p - low) with
+  | Some (cs, rest) => if (rest <=? 32 * least)%Z then Some (low, up, cs, rest) else None
+  | None => None
+  end.
+
 (** Of a step whose (sensitivity / noise)^2 is [m]. *)
 Definition copies_heights (w bits : Z) (m : Q) (draws records : positive) (tail : Z) :
   option (Z -> Z -> option Z) :=
-  let p := (w + bits + guard)%Z in
-  let none := ((Zpos records - 1) * 2 ^ p)%Z in
-  let low := power_below p (none / Zpos records) draws in
-  let up := power_above p (round_up none (Zpos records)) draws in
-  let least := (tail * 2 ^ (bits + guard) / 64)%Z in
-  match copies_from p (Z.to_nat (Z.min 1000 (Zpos draws))) m (Zpos draws) (Zpos records) least 1 low up
-          (2 ^ p - low) with
-  | Some (cs, rest) => if (rest <=? 32 * least)%Z then Some (copies_above p low rest cs) else None
+  match copies_likely w bits m draws (1 # records) tail with
+  | Some (low, _, cs, rest) => Some (copies_above (w + bits + guard) low rest cs)
   | None => None
   end.
 
@@ -335,20 +337,20 @@ Definition copies_losses (w bits : Z) (m : Q) (draws records : positive) (step :
   | None => None
   end.
 
-Section Loss.
+Section Likely.
 
-Variables (w bits : Z) (m : Q) (draws records : positive).
+Variables (w bits : Z) (m : Q) (draws : positive) (rate : Q).
 Hypotheses (Hw : (0 <= w)%Z) (Hbits : (0 <= bits)%Z) (Hm : 0 < Q2R m).
-Hypothesis Hrecords : (1 < records)%positive.
+Hypothesis Hrate : 0 < Q2R rate < 1.
 
 Notation p := (w + bits + guard)%Z.
 Notation fixed n := (IZR n / unit_of p).
 Notation n := (Pos.to_nat draws).
-Notation r := (/ INR (Pos.to_nat records)).
+Notation r := (Q2R rate).
 
 Lemma copy_fits k up c :
   copy_of p m (Z.of_nat (S k)) up = Some c -> chance r n (S k) <= fixed up ->
-  fits p m draws records (S k) c.
+  fits p m draws r (S k) c.
 Proof.
   unfold copy_of; cbv zeta; set (q := (m * inject_Z _)%Q); intros E Hup.
   assert (Pk : 0 < INR (S k)) by (apply lt_0_INR; lia).
@@ -365,39 +367,45 @@ Proof.
 Qed.
 
 Lemma copies_from_sound least fuel : forall k low up rest cs others,
-  copies_from p fuel m (Zpos draws) (Zpos records) least (Z.of_nat (S k)) low up rest = Some (cs, others) ->
+  copies_from p fuel m (Zpos draws) (Qnum rate) (Zpos (Qden rate)) least (Z.of_nat (S k)) low up rest = Some (cs, others) ->
   (0 <= low)%Z -> fixed low <= chance r n k <= fixed up -> (k + fuel <= n)%nat ->
-  all_fit p m draws records (S k) cs /\ (length cs <= fuel)%nat /\
+  all_fit p m draws r (S k) cs /\ (length cs <= fuel)%nat /\
   fixed rest - total (seq (S k) (length cs)) (chance r n) <= fixed others.
 Proof.
   assert (Hp : (0 <= p)%Z) by (pose proof guard_nonneg; lia).
   pose proof (unit_pos p Hp) as Pu; assert (Iu : 0 < / unit_of p) by (apply Rinv_0_lt_compat, Pu).
-  pose proof (many records Hrecords) as Many.
+  assert (Er : Q2R rate = IZR (Qnum rate) / IZR (Zpos (Qden rate))) by reflexivity.
+  set (hit := Qnum rate) in *; set (records := Zpos (Qden rate)) in *.
+  assert (Pd : 0 < IZR records) by (apply IZR_lt; reflexivity).
+  assert (Ph : 0 < IZR hit < IZR records).
+  { destruct Hrate as [R1 R2]; rewrite Er in R1, R2; split.
+    - apply Rmult_lt_reg_r with (/ IZR records); [apply Rinv_0_lt_compat, Pd|unfold Rdiv in R1; lra].
+    - apply Rmult_lt_reg_r with (/ IZR records); [apply Rinv_0_lt_compat, Pd|].
+      rewrite Rinv_r by lra; exact R2. }
   induction fuel as [|fuel IH]; intros k low up rest cs others; cbn [copies_from];
     [intros E; injection E as <- <-; cbn; repeat split; [lia|lra]|].
   destruct (_ && _)%bool; [intros E; injection E as <- <-; cbn; repeat split; [lia|lra]|].
-  set (ways := (Zpos draws - Z.of_nat (S k) + 1)%Z).
-  set (over := (Z.of_nat (S k) * (Zpos records - 1))%Z).
+  set (ways := ((Zpos draws - Z.of_nat (S k) + 1) * hit)%Z).
+  set (over := (Z.of_nat (S k) * (records - hit))%Z).
   intros E Hlow [L U] Hk.
   destruct (copy_of p m (Z.of_nat (S k)) _) as [c|] eqn:Ec; [|discriminate].
-  destruct (copies_from p fuel _ _ _ _ _ _ _ _) as [[cs' others']|] eqn:Ecs; [|discriminate].
+  destruct (copies_from p fuel _ _ _ _ _ _ _ _ _) as [[cs' others']|] eqn:Ecs; [|discriminate].
   injection E as <- <-.
-  assert (Ew : IZR ways = INR n - INR k).
+  assert (Ew : IZR ways = (INR n - INR k) * IZR hit).
   { assert (Ed : INR n = IZR (Zpos draws)) by (rewrite INR_IZR_INZ, positive_nat_Z; reflexivity).
-    unfold ways; rewrite plus_IZR, minus_IZR, <- INR_IZR_INZ, S_INR, Ed; ring. }
-  assert (Eo : IZR over = (INR k + 1) * (INR (Pos.to_nat records) - 1)).
-  { unfold over; rewrite mult_IZR, minus_IZR, <- INR_IZR_INZ, S_INR, (INR_IZR_INZ (Pos.to_nat records)), positive_nat_Z.
-    reflexivity. }
+    unfold ways; rewrite mult_IZR, plus_IZR, minus_IZR, <- INR_IZR_INZ, S_INR, Ed; ring. }
+  assert (Eo : IZR over = (INR k + 1) * (IZR records - IZR hit))
+    by (unfold over; rewrite mult_IZR, minus_IZR, <- INR_IZR_INZ, S_INR; reflexivity).
   pose proof (pos_INR k) as Pk; assert (Hkn : INR k + 1 <= INR n).
   { rewrite <- S_INR; apply le_INR; lia. }
-  assert (Pw : 0 < IZR ways) by lra; assert (Po : 0 < IZR over) by (rewrite Eo; nra).
+  assert (Pw : 0 < IZR ways) by (rewrite Ew; apply Rmult_lt_0_compat; lra).
+  assert (Po : 0 < IZR over) by (rewrite Eo; apply Rmult_lt_0_compat; lra).
   assert (Hways : (0 < ways)%Z) by (apply lt_IZR, Pw); assert (Hover : (0 < over)%Z) by (apply lt_IZR, Po).
   assert (Next : chance r n (S k) = chance r n k * IZR ways / IZR over).
   { pose proof (chance_next r n k) as E; rewrite Ew, Eo.
-    replace (1 - r) with ((INR (Pos.to_nat records) - 1) * r) in E by (field; lra).
-    apply Rmult_eq_reg_l with ((INR k + 1) * ((INR (Pos.to_nat records) - 1) * r)).
-    - rewrite E; field; split; lra.
-    - apply Rgt_not_eq, Rmult_lt_0_compat; [lra|apply Rmult_lt_0_compat; [lra|apply Rinv_0_lt_compat; lra]]. }
+    apply Rmult_eq_reg_l with ((INR k + 1) * (1 - r)).
+    - rewrite E, Er; field; lra.
+    - apply Rgt_not_eq, Rmult_lt_0_compat; lra. }
   assert (L' : fixed (low * ways / over) <= chance r n (S k)).
   { pose proof (round_down_le (low * ways) over Hover) as D; rewrite Next.
     apply (Rmult_le_compat_r (/ unit_of p)) in D; [|lra]; eapply Rle_trans; [exact D|].
@@ -422,48 +430,77 @@ Proof.
   split; [lia|]; rewrite fixed_minus in Rest by exact Hp; lra.
 Qed.
 
-Theorem copies_losses_sound step dense tail L :
+Theorem copies_likely_sound tail none up cs rest :
+  copies_likely w bits m draws rate tail = Some (none, up, cs, rest) ->
+  (0 <= none)%Z /\ fixed none <= chance r n 0 <= fixed up /\
+  all_fit p m draws r 1 cs /\ (length cs <= n)%nat /\
+  1 - total (seq 0 (S (length cs))) (chance r n) <= fixed rest.
+Proof.
+  unfold copies_likely; cbv zeta.
+  set (low := power_below p _ draws); set (high := power_above p _ draws).
+  destruct (copies_from _ _ _ _ _ _ _ _ _ _ _) as [[cs' rest']|] eqn:Ecs; [|discriminate].
+  destruct (rest' <=? _)%Z; [|discriminate]; intros E; injection E as <- <- <- <-.
+  assert (Hp : (0 <= p)%Z) by (pose proof guard_nonneg; lia).
+  pose proof (unit_pos p Hp) as Pu; assert (Iu : 0 < / unit_of p) by (apply Rinv_0_lt_compat, Pu).
+  assert (Er : Q2R rate = IZR (Qnum rate) / IZR (Zpos (Qden rate))) by reflexivity.
+  assert (Pd : 0 < IZR (Zpos (Qden rate))) by (apply IZR_lt; reflexivity).
+  assert (Base : 0 <= 1 - r) by lra.
+  set (whole := ((Zpos (Qden rate) - Qnum rate) * 2 ^ p)%Z) in *.
+  assert (Whole : IZR whole / IZR (Zpos (Qden rate)) * / unit_of p = 1 - r).
+  { unfold whole; rewrite mult_IZR, minus_IZR, Er; fold (unit_of p); field; lra. }
+  assert (Hwhole : (0 <= whole)%Z).
+  { assert (Qnum rate <= Zpos (Qden rate))%Z; [|pose proof (Z.pow_nonneg 2 p); unfold whole; nia].
+    apply le_IZR; apply Rmult_le_reg_r with (/ IZR (Zpos (Qden rate))); [apply Rinv_0_lt_compat, Pd|].
+    rewrite Rinv_r by lra; fold (IZR (Qnum rate) / IZR (Zpos (Qden rate))); lra. }
+  assert (Low : (0 <= low)%Z /\ fixed low <= chance r n 0).
+  { rewrite chance_none; apply power_below_sound; [exact Hp|exact Base| |].
+    - apply Z.div_pos; lia.
+    - pose proof (round_down_le whole (Zpos (Qden rate)) eq_refl) as D.
+      apply (Rmult_le_compat_r (/ unit_of p)) in D; [|lra]; unfold Rdiv in *; rewrite Whole in D; exact D. }
+  assert (Up : chance r n 0 <= fixed high).
+  { rewrite chance_none; apply power_above_sound; [exact Hp|exact Base|].
+    pose proof (round_up_ge whole (Zpos (Qden rate)) eq_refl) as D.
+    apply (Rmult_le_compat_r (/ unit_of p)) in D; [|lra]; unfold Rdiv in *; rewrite Whole in D; exact D. }
+  clearbody low high; destruct Low as [L0 Low].
+  apply (copies_from_sound _ _ 0 low high (2 ^ p - low) cs' rest') in Ecs as (Fit & Len & Rest);
+    [|exact L0|split; assumption|apply Nat2Z.inj_le; rewrite Nat.add_0_l, Z2Nat.id, positive_nat_Z; lia].
+  rewrite fixed_minus, fixed_one in Rest by exact Hp.
+  split; [exact L0|split; [split; assumption|split; [exact Fit|split]]].
+  - apply Nat2Z.inj_le; rewrite positive_nat_Z; apply Nat2Z.inj_le in Len; rewrite Z2Nat.id in Len; lia.
+  - change (seq 0 (S (length cs'))) with (0%nat :: seq 1 (length cs')); cbn [total]; lra.
+Qed.
+
+End Likely.
+
+Theorem copies_losses_sound w bits m draws records step dense tail L :
+  (0 <= w)%Z -> (0 <= bits)%Z -> 0 < Q2R m -> (1 < records)%positive ->
   0 < Q2R step -> copies_losses w bits m draws records step dense tail = Some L ->
   forall A (l : list A) q q', distribution l q -> distribution l q' ->
   (forall y t, 1 <= y -> (forall k, 0 <= t k) ->
+     let n := Pos.to_nat draws in
+     let r := / INR (Pos.to_nat records) in
      total (seq 1 n) (fun k => chance r n k * t k) <= (y - 1) * chance r n 0 ->
      let most := total (seq 1 n) (fun k =>
                    chance r n k * gaussian_profile (INR k * sqrt (Q2R m)) 1 (y + t k)) in
      excess l q q' 1 y <= most /\ excess l q' q 1 y <= most) ->
   sound_list L /\ below_profile l q q' (profile (stands_for (Q2R step) (unit_of w) L)).
 Proof.
-  intros Hstep; unfold copies_losses, copies_heights; cbv zeta.
-  set (low := power_below p _ draws); set (up := power_above p _ draws).
-  destruct (copies_from _ _ _ _ _ _ _ _ _ _) as [[cs rest]|] eqn:Ecs; [|discriminate].
-  destruct (rest <=? _)%Z; [|discriminate]; intros E A l q q' Dq Dq' Bound.
-  assert (Hp : (0 <= p)%Z) by (pose proof guard_nonneg; lia).
-  pose proof (unit_pos p Hp) as Pu; assert (Iu : 0 < / unit_of p) by (apply Rinv_0_lt_compat, Pu).
-  pose proof (many records Hrecords) as Many.
-  assert (En : INR (Pos.to_nat records) = IZR (Zpos records)) by (rewrite INR_IZR_INZ, positive_nat_Z; reflexivity).
-  assert (Base : 0 <= 1 - r) by (pose proof (share_less records Hrecords); lra).
-  assert (Whole : IZR ((Zpos records - 1) * 2 ^ p) / IZR (Zpos records) * / unit_of p = 1 - r).
-  { rewrite mult_IZR, minus_IZR, En; fold (unit_of p); field; rewrite <- En; split; lra. }
-  assert (Low : (0 <= low)%Z /\ fixed low <= chance r n 0).
-  { rewrite chance_none; apply power_below_sound; [exact Hp|exact Base| |].
-    - apply Z.div_pos; [pose proof (Z.pow_nonneg 2 p); nia|lia].
-    - pose proof (round_down_le ((Zpos records - 1) * 2 ^ p) (Zpos records) eq_refl) as D.
-      apply (Rmult_le_compat_r (/ unit_of p)) in D; [|lra]; unfold Rdiv in *; rewrite Whole in D; exact D. }
-  assert (Up : chance r n 0 <= fixed up).
-  { rewrite chance_none; apply power_above_sound; [exact Hp|exact Base|].
-    pose proof (round_up_ge ((Zpos records - 1) * 2 ^ p) (Zpos records) eq_refl) as D.
-    apply (Rmult_le_compat_r (/ unit_of p)) in D; [|lra]; unfold Rdiv in *; rewrite Whole in D; exact D. }
-  clearbody low up; destruct Low as [L0 Low].
-  apply (copies_from_sound _ _ 0 low up (2 ^ p - low) cs rest) in Ecs as (Fit & Len & Rest);
-    [|exact L0|split; assumption|apply Nat2Z.inj_le; rewrite Nat.add_0_l, Z2Nat.id, positive_nat_Z; lia].
-  rewrite fixed_minus, fixed_one in Rest by exact Hp.
+  intros Hw Hbits Hm Hrecords Hstep; unfold copies_losses, copies_heights.
+  destruct (copies_likely _ _ _ _ _ _) as [[[[low up] cs] rest]|] eqn:Ecs; [|discriminate].
+  intros E A l q q' Dq Dq' Bound; cbv zeta in Bound.
+  set (n := Pos.to_nat draws) in *; set (r := / INR (Pos.to_nat records)) in *.
+  assert (Hp : (0 <= w + bits + guard)%Z) by (pose proof guard_nonneg; lia).
+  assert (Er : Q2R (1 # records) = r).
+  { unfold Q2R, r; cbn [Qnum Qden]; rewrite INR_IZR_INZ, positive_nat_Z; ring. }
+  assert (Hr : 0 < r < 1).
+  { assert (2 <= INR (Pos.to_nat records)) by (apply (le_INR 2); apply Pos2Nat.inj_lt in Hrecords; lia).
+    unfold r; split; [apply Rinv_0_lt_compat; lra|rewrite <- Rinv_1; apply Rinv_lt_contravar; lra]. }
+  apply (copies_likely_sound w bits m draws (1 # records) Hw Hbits Hm) in Ecs as (L0 & [Low _] & Fit & Len & Rest);
+    [|rewrite Er; exact Hr].
+  rewrite Er in *.
   apply (turned_losses_sound w bits step Hw Hbits Hstep _ dense tail L E A l q q' Dq Dq').
   intros lo hi f y Hy _ [Hlo _] H.
-  destruct (copies_above_sound p Hp m draws records Hm Hrecords low rest cs lo hi f y Hy Hlo Low L0 Fit)
+  destruct (copies_above_sound _ Hp m draws r Hm Hr low rest cs lo hi f y Hy Hlo Low L0 Fit Len Rest H)
     as (t & Ht & Within & Most).
-  - apply Nat2Z.inj_le; rewrite positive_nat_Z; apply Nat2Z.inj_le in Len; rewrite Z2Nat.id in Len; lia.
-  - change (seq 0 (S (length cs))) with (0%nat :: seq 1 (length cs)); cbn [total]; lra.
-  - exact H.
-  - destruct (Bound y t Hy Ht Within); split; lra.
+  destruct (Bound y t Hy Ht Within) as [B1 B2]; split; [exact (Rle_trans _ _ _ B1 Most)|exact (Rle_trans _ _ _ B2 Most)].
 Qed.
-
-End Loss.

@@ -102,6 +102,17 @@ Proof.
   - checked (check_dp (poisson_example AddRemoveOne) AddRemoveOne) sampled_satisfied.
 Qed.
 
+(** Two records at once, of which the sample sees both, one or none. *)
+Theorem together_dp (moved : relation) (grid : list R) :
+  moved <> ReplaceOne -> ascending m_infty grid ->
+  let r := one_release [1%nat] (EachWith (Q2R (1 # 8))) (vsum cut_to_1) grid in
+  dp (unit_neighbours 0 moved 2) (all_transcripts r) (run_law r) (Q2R 5) (Q2R (1 # 100000)).
+Proof.
+  intros Hm Hg r; destruct moved; [congruence| |].
+  - checked (check_group_dp (together_example ZeroOutOne) ZeroOutOne 2) together_satisfied.
+  - checked (check_group_dp (together_example AddRemoveOne) AddRemoveOne 2) together_satisfied.
+Qed.
+
 Theorem replaced_dp (grid : list R) :
   ascending m_infty grid ->
   let r := one_release [1%nat] (EachWith (Q2R (1 # 8)))
@@ -109,11 +120,26 @@ Theorem replaced_dp (grid : list R) :
   dp (one_part replace_one) (all_transcripts r) (run_law r) (Q2R (5 # 2)) (Q2R (1 # 100000)).
 Proof. intros Hg r; checked (check_dp replaced_example ReplaceOne) replaced_satisfied. Qed.
 
+(** Two of its records, both, one or none of which the sample sees. *)
+Theorem replaced_dp_of_two (grid : list R) :
+  ascending m_infty grid ->
+  let r := one_release [1%nat] (EachWith (Q2R (1 # 8)))
+             (fun l => scale (Q2R (1 # 2)) (vsum cut_to_1 l)) grid in
+  dp (unit_neighbours 0 ReplaceOne 2) (all_transcripts r) (run_law r) (Q2R 5) (Q2R (1 # 100000)).
+Proof. intros Hg r; checked (check_group_dp (replaced_at 2 5) ReplaceOne 2) replaced_satisfied. Qed.
+
 Theorem batch_dp (grid : list R) :
   ascending m_infty grid ->
   let r := one_release [1%nat] (OutOf 2 16 0) (mean_over cut_to_1 2) grid in
   dp (one_part replace_one) (all_transcripts r) (run_law r) (Q2R (5 # 2)) (Q2R (1 # 100000)).
 Proof. intros Hg r; checked (check_dp batch_example ReplaceOne) batch_satisfied. Qed.
+
+(** Of two of its records. *)
+Theorem batch_dp_of_two (grid : list R) :
+  ascending m_infty grid ->
+  let r := one_release [1%nat] (OutOf 2 16 0) (mean_over cut_to_1 2) grid in
+  dp (unit_neighbours 0 ReplaceOne 2) (all_transcripts r) (run_law r) (Q2R 12) (Q2R (1 # 100000)).
+Proof. intros Hg r; checked (check_group_dp (batch_at 2 12) ReplaceOne 2) batch_satisfied. Qed.
 
 Theorem copies_dp (grid : list R) :
   ascending m_infty grid ->

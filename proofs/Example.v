@@ -317,35 +317,45 @@ End Computed.
 
 (** ** A step on a sample *)
 
-(** One party releases [d] of numbers cut to [-1, 1] with noise 1, over a sample. *)
-Definition sampled_example (drawn : scheme) (moved : relation) (d : derivation) : certificate :=
+(** One party releases [d] of numbers cut to [-1, 1] with noise 1, over a sample; what so many records
+    at once lose by it. *)
+Definition sampled_at (size : positive) (epsilon : Q) (drawn : scheme) (moved : relation)
+  (d : derivation) : certificate :=
+  let claimed := Claim moved size (ApproxDp (1 # 100000) epsilon) in
   Certificate
   [SampledStep drawn moved 1 d 1]
   [Event 1 [1%positive] 1]
-  [Node (PrivacyLoss [(1, 1, O)%positive] 1 (1 # 4) [] 4 8 1000 (1 # 100000) (5 # 2)) []
-     (Claim moved 1 (ApproxDp (1 # 100000) (5 # 2)));
-   Node EventsRule [1%positive] (Claim moved 1 (ApproxDp (1 # 100000) (5 # 2)))].
+  [Node (PrivacyLoss [(1, 1, O)%positive] size (1 # 4) [] 4 8 1000 (1 # 100000) epsilon) [] claimed;
+   Node EventsRule [1%positive] claimed].
+
+Definition sampled_example : scheme -> relation -> derivation -> certificate := sampled_at 1 (5 # 2).
 
 (** A sum, over a sample that each record enters with probability 1/8; a record that is zeroed out is
     0. *)
 Definition poisson_example (moved : relation) : certificate :=
   sampled_example (Poisson (1 # 8)) moved (Leaf (SumOfBounded 1) 1).
 
+(** Two records of it at once. *)
+Definition together_example (moved : relation) : certificate :=
+  sampled_at 2 5 (Poisson (1 # 8)) moved (Leaf (SumOfBounded 1) 1).
+
 (** Half of the sum, of which a record is replaced: each moves it by 1/2 at most. *)
-Definition replaced_example : certificate :=
-  sampled_example (Poisson (1 # 8)) ReplaceOne (Unary (Scaled (1 # 2)) 1 (Leaf (SumOfBounded 1) 4)).
+Definition replaced_at (size : positive) (epsilon : Q) : certificate :=
+  sampled_at size epsilon (Poisson (1 # 8)) ReplaceOne (Unary (Scaled (1 # 2)) 1 (Leaf (SumOfBounded 1) 4)).
+Definition replaced_example : certificate := replaced_at 1 (5 # 2).
 
 (** A mean of 2 records out of 16, and of 2 out of 32, each of the two any of them. *)
-Definition batch_example : certificate :=
-  sampled_example (FixedBatch 2 16) ReplaceOne (Leaf (MeanOfBounded 1 2) 1).
+Definition batch_at (size : positive) (epsilon : Q) : certificate :=
+  sampled_at size epsilon (FixedBatch 2 16) ReplaceOne (Leaf (MeanOfBounded 1 2) 1).
+Definition batch_example : certificate := batch_at 1 (5 # 2).
 Definition copies_example : certificate :=
   sampled_example (WithReplacement 2 32) ReplaceOne (Leaf (MeanOfBounded 1 2) 1).
 
-Lemma sample_satisfies how drawn moved d held grid :
+Lemma sample_satisfies size epsilon how drawn moved d held grid :
   ascending m_infty grid -> draws_as (one_release [1%nat] how held grid) [] drawn ->
   (moved = ZeroOutOne -> null_is_absent 0 (one_release [1%nat] how held grid) []) ->
   derives 0 moved d (euclidean 1) held ->
-  satisfies 0 (sampled_example drawn moved d) (one_release [1%nat] how held grid).
+  satisfies 0 (sampled_at size epsilon drawn moved d) (one_release [1%nat] how held grid).
 Proof.
   intros Hg As Absent D; apply one_release_satisfies with (moved := moved) (squared := 1%Q) (d := d);
     [exact Hg| |exact D].
@@ -362,9 +372,9 @@ Proof.
   rewrite Rmin_right, Rmax_right by lra; reflexivity.
 Qed.
 
-Theorem sampled_satisfied moved grid :
+Lemma sums_satisfied size epsilon moved grid :
   ascending m_infty grid ->
-  satisfies 0 (poisson_example moved)
+  satisfies 0 (sampled_at size epsilon (Poisson (1 # 8)) moved (Leaf (SumOfBounded 1) 1))
     (one_release [1%nat] (EachWith (Q2R (1 # 8))) (vsum cut_to_1) grid).
 Proof.
   intros Hg; apply sample_satisfies; [exact Hg|reflexivity| |].
@@ -375,9 +385,21 @@ Proof.
     intros x; rewrite Q2R_number; apply cut_to_1_bounded.
 Qed.
 
-Theorem replaced_satisfied grid :
+Theorem sampled_satisfied moved grid :
   ascending m_infty grid ->
-  satisfies 0 replaced_example
+  satisfies 0 (poisson_example moved)
+    (one_release [1%nat] (EachWith (Q2R (1 # 8))) (vsum cut_to_1) grid).
+Proof. apply sums_satisfied. Qed.
+
+Theorem together_satisfied moved grid :
+  ascending m_infty grid ->
+  satisfies 0 (together_example moved)
+    (one_release [1%nat] (EachWith (Q2R (1 # 8))) (vsum cut_to_1) grid).
+Proof. apply sums_satisfied. Qed.
+
+Theorem replaced_satisfied size epsilon grid :
+  ascending m_infty grid ->
+  satisfies 0 (replaced_at size epsilon)
     (one_release [1%nat] (EachWith (Q2R (1 # 8))) (fun l => scale (Q2R (1 # 2)) (vsum cut_to_1 l)) grid).
 Proof.
   intros Hg; apply sample_satisfies; [exact Hg|reflexivity|discriminate|].
@@ -386,9 +408,9 @@ Proof.
   intros x; rewrite Q2R_number; apply cut_to_1_bounded.
 Qed.
 
-Theorem batch_satisfied grid :
+Theorem batch_satisfied size epsilon grid :
   ascending m_infty grid ->
-  satisfies 0 batch_example (one_release [1%nat] (OutOf 2 16 0) (mean_over cut_to_1 2) grid).
+  satisfies 0 (batch_at size epsilon) (one_release [1%nat] (OutOf 2 16 0) (mean_over cut_to_1 2) grid).
 Proof.
   intros Hg; apply sample_satisfies; [exact Hg|split; reflexivity|discriminate|apply mean_derives].
 Qed.

@@ -4,7 +4,7 @@
 
 From Coq Require Import List ZArith QArith Derive.
 From Dpledger Require Import MachineIntegers Enclosure Kronecker LossLists FixedPoint FixedGaussian
-  LossEnclosures LossComposition SampledLoss ReplacedLoss CopiesLoss PureLoss LaplaceLoss SampledLaplace
+  LossEnclosures LossComposition SampledLoss ReplacedLoss CopiesLoss GroupLoss PureLoss LaplaceLoss SampledLaplace
   GeometricLoss
   DiscreteGaussianShift DiscreteGaussianLoss LaplaceSums Certificate Checker.
 
@@ -214,6 +214,20 @@ Proof. quicken height_of. Qed.
 Derive fast_copies_above SuchThat (fast_copies_above = copies_above) As fast_copies_above_exact.
 Proof. quicken copies_above. Qed.
 #[local] Hint Rewrite <- fast_copies_above_exact : fast.
+
+Derive fast_copies_likely SuchThat (fast_copies_likely = copies_likely) As fast_copies_likely_exact.
+Proof. quicken copies_likely. Qed.
+#[local] Hint Rewrite <- fast_copies_likely_exact : fast.
+
+Derive fast_gathered_above SuchThat (fast_gathered_above = gathered_above)
+  As fast_gathered_above_exact.
+Proof. quicken gathered_above. Qed.
+#[local] Hint Rewrite <- fast_gathered_above_exact : fast.
+
+Derive fast_gathered_losses SuchThat (fast_gathered_losses = gathered_losses)
+  As fast_gathered_losses_exact.
+Proof. quicken gathered_losses. Qed.
+#[local] Hint Rewrite <- fast_gathered_losses_exact : fast.
 
 Derive fast_copies_heights SuchThat (fast_copies_heights = copies_heights)
   As fast_copies_heights_exact.
@@ -453,6 +467,10 @@ Proof. quicken laplace_delta_at_most. Qed.
 Derive fast_root_odds SuchThat (fast_root_odds = root_odds) As fast_root_odds_exact.
 Proof. quicken root_odds. Qed.
 #[local] Hint Rewrite <- fast_root_odds_exact : fast.
+
+Derive fast_any_of SuchThat (fast_any_of = any_of) As fast_any_of_exact.
+Proof. quicken any_of. Qed.
+#[local] Hint Rewrite <- fast_any_of_exact : fast.
 
 Derive fast_contrast_losses SuchThat (fast_contrast_losses = contrast_losses)
   As fast_contrast_losses_exact.

@@ -612,6 +612,39 @@ Proof.
     [exact R|split; [apply sqrt_lt_R0, Hm|apply sqrt_le_1_alt, Hh]|exact E|exact Py].
 Qed.
 
+(** [above] bounds the profile [G] of the first order. *)
+Theorem sided_losses_sound above (G : R -> R) dense tail L L' :
+  (forall low high n y, 0 < y ->
+     IZR low / unit_of p <= y <= IZR high / unit_of p -> above low high = Some n -> G y <= IZR n / unit_of p) ->
+  both_losses w bits above step dense tail = Some (L, L') ->
+  forall A (l : list A) p q, distribution l p -> nonneg l q -> forall F,
+  (below_profile l p q F -> (forall y, 0 < y -> F 1 y <= G y) ->
+   sound_list L /\ below_profile l p q (profile (stands_for h (unit_of w) L))) /\
+  (below_profile l p q F -> (forall y, 0 < y -> F 1 (/ y) <= 1 - / y + / y * G y) ->
+   sound_list L' /\ below_profile l p q (profile (stands_for h (unit_of w) L'))).
+Proof.
+  intros Sound; unfold both_losses; cbv zeta.
+  pose proof (walk_sound above G (fun _ => True) (fun low high n y _ => Sound low high n y)) as Walk.
+  destruct (walk _ _ _ _ _ _ _ 1 0) as [up|] eqn:Up; [|discriminate].
+  destruct (walk _ _ _ _ _ _ _ (-1) 0) as [down|] eqn:Down; [|discriminate].
+  set (listed := (rev (tl down) ++ up)%list).
+  assert (Known : forall k, In k listed -> known_at G (fun _ => True) (at_place k) (removal k) (addition k)).
+  { intros k I; apply in_app_or in I as [I|I]; [|apply (Walk _ _ _ _ _ _ Up k I)].
+    apply in_rev in I; apply (Walk _ _ _ _ _ _ Down k).
+    destruct down as [|first rest]; [destruct I|right; exact I]. }
+  destruct (loss_from w bits step _) as [L1|] eqn:E1; [|discriminate].
+  destruct (loss_from w bits step (map (fun k => (- at_place k, _, _)) _)%Z) as [L2|] eqn:E2;
+    [|discriminate].
+  intros E; injection E as <- <-; intros A l p q Dp Nq H; split; intros B Le.
+  - apply (loss_from_sound l p q _ _ _ E1 Dp Nq B); intros z e f I.
+    apply in_map_iff in I as (k & E & I); injection E as <- _ <-; apply in_rev in I.
+    eapply Rle_trans; [apply Le, exp_pos|apply (Known k I Logic.I)].
+  - apply (loss_from_sound l p q _ _ _ E2 Dp Nq B); intros z e f I.
+    apply in_map_iff in I as (k & E & I); injection E as <- _ <-.
+    rewrite opp_IZR, <- Ropp_mult_distr_l, exp_Ropp.
+    eapply Rle_trans; [apply Le, exp_pos|apply (Known k I Logic.I)].
+Qed.
+
 (** [G] in the first order, [H] in the other, which mirrors it. *)
 Theorem both_losses_sound above (G H : R -> R -> R) dense tail L L' :
   both_losses w bits above step dense tail = Some (L, L') ->
@@ -625,32 +658,10 @@ Theorem both_losses_sound above (G H : R -> R -> R) dense tail L L' :
   (below_profile l p q H ->
    sound_list L' /\ below_profile l p q (profile (stands_for h (unit_of w) L'))).
 Proof.
-  unfold both_losses; cbv zeta; intros E Above Mirror; revert E.
-  pose proof (walk_sound above _ _ Above) as Walk.
-  destruct (walk _ _ _ _ _ _ _ 1 0) as [up|] eqn:Up; [|discriminate].
-  destruct (walk _ _ _ _ _ _ _ (-1) 0) as [down|] eqn:Down; [|discriminate].
-  set (listed := (rev (tl down) ++ up)%list).
-  set (below := fun (F : R -> R -> R) z f =>
-    F 1 (exp (IZR z * h)) <= IZR f / (IZR (2 ^ bits) * unit_of w)).
-  assert (Known : forall k, In k listed ->
-            below G (at_place k) (removal k) /\ below H (- at_place k)%Z (addition k)).
-  { assert (Each : forall k, In k up \/ In k (tl down) ->
-              below G (at_place k) (removal k) /\ below H (- at_place k)%Z (addition k)).
-    { intros k I; unfold below.
-      rewrite opp_IZR, <- Ropp_mult_distr_l, exp_Ropp, Mirror by apply exp_pos.
-      destruct I as [I|I]; [apply (Walk _ _ _ _ _ _ Up k I Logic.I)|].
-      apply (Walk _ _ _ _ _ _ Down k); [|exact Logic.I].
-      destruct down as [|first rest]; [destruct I|right; exact I]. }
-    intros k I; apply Each; apply in_app_or in I as [I|I]; [right; apply in_rev, I|left; exact I]. }
-  destruct (loss_from w bits step _) as [L1|] eqn:E1; [|discriminate].
-  destruct (loss_from w bits step (map (fun k => (- at_place k, _, _)) _)%Z) as [L2|] eqn:E2;
-    [|discriminate].
-  intros E; injection E as <- <-; intros A l p q Dp Nq; split; intros B.
-  - apply (loss_from_sound l p q _ _ _ E1 Dp Nq B); intros z e f I.
-    apply in_map_iff in I as (k & E & I); injection E as <- _ <-; apply in_rev in I.
-    apply (Known k I).
-  - apply (loss_from_sound l p q _ _ _ E2 Dp Nq B); intros z e f I.
-    apply in_map_iff in I as (k & E & I); injection E as <- _ <-; apply (Known k I).
+  intros E Above Mirror A l p q Dp Nq.
+  pose proof (sided_losses_sound above (G 1) dense tail L L' (fun low high n y => Above low high n y I) E A l p q Dp Nq) as S.
+  split; intros B; [apply (proj1 (S G) B); intros; lra|apply (proj2 (S H) B)].
+  intros y Hy; rewrite Mirror by exact Hy; lra.
 Qed.
 
 Theorem step_losses_sound dense tail L L' :

@@ -7,7 +7,7 @@ From Dpledger Require Import Sums Conversion Finite Gaussian Pure LaplaceProfile
   DiscreteGaussian GaussianDelta Sensitivity Descent
   Domination GaussianComposition PoissonSampling BatchSampling Events Enclosure Losses GaussianLosses LossLists
   LossEnclosures LossComposition FixedPoint SampledLoss ReplacedSample ReplacedLoss CopiesSampling
-  CopiesLoss PureLoss LaplaceLoss SampledLaplace GeometricLoss DiscreteGaussianProfile DiscreteGaussianLoss
+  GroupSampling GroupBatches CopiesLoss GroupLoss PureLoss LaplaceLoss SampledLaplace GeometricLoss DiscreteGaussianProfile DiscreteGaussianLoss
   LaplaceComposition LaplaceSums Certificate Checker Operations Derivations
   Claims.
 Import ListNotations.
@@ -829,12 +829,12 @@ Hypothesis near : forall u v, differ_at adj j u v -> below_profile outcomes (M u
 
 Lemma batch_sample_below x y share :
   (forall a b, 0 <= a -> 0 <= b -> plus_part (a - b) <= F a b) ->
-  contrast_of drawn r0 = Batched share -> differ_at adj j x y ->
+  contrast_of_one drawn r0 = Batched share 1 -> differ_at adj j x y ->
   below_profile outcomes (on_all x) (on_all y) (replaced_profile (Q2R share) F).
 Proof.
   intros Ge E Dxy; pose proof draws_are_laws as Draw; destruct Samples as (As & U & In_sample & _).
   assert (Drawn : In j (sampled_parties r h)) by apply In_sample, Read.
-  destruct drawn as [rate|size records|size records]; cbn [contrast_of scheme_fits] in *;
+  destruct drawn as [rate|size records|size records]; cbn [contrast_of_one scheme_fits] in *;
     [revert E; destruct r0; discriminate| |discriminate].
   injection E as <-; unfold draws_as in As; destruct (sampled_by r h) as [q|n k filler|n k filler];
     try contradiction; cbn [draws_of] in *.
@@ -854,13 +854,13 @@ Proof.
 Qed.
 
 Lemma poisson_sample_below (with_first : bool) x y rate :
-  contrast_of drawn r0 = Removed rate -> differ_at adj j x y -> one_order with_first (x j) (y j) ->
+  contrast_of_one drawn r0 = Removed rate -> differ_at adj j x y -> one_order with_first (x j) (y j) ->
   below_profile outcomes (on_all x) (on_all y)
     (if with_first then removal_profile (Q2R rate) F else addition_profile (Q2R rate) F).
 Proof.
   intros E Dxy O; pose proof draws_are_laws as Draw; destruct Samples as (As & U & In_sample & Absent).
   assert (Drawn : In j (sampled_parties r h)) by apply In_sample, Read.
-  destruct drawn as [rate'|size records|size records]; cbn [contrast_of scheme_fits] in *; [|discriminate|discriminate].
+  destruct drawn as [rate'|size records|size records]; cbn [contrast_of_one scheme_fits] in *; [|discriminate|discriminate].
   assert (Ea : r0 <> ReplaceOne) by (intros Er; rewrite Er in E; discriminate).
   assert (rate' = rate) as -> by (revert E; destruct r0; cbn; congruence); clear E.
   unfold draws_as in As; destruct (sampled_by r h) as [q|n k filler|n k filler]; try contradiction.
@@ -958,12 +958,12 @@ Qed.
 (** A Laplace step on a sample: how far apart, in either order. *)
 Definition hidden_below (with_first : bool) (drawn : scheme) (far : R) {A} (l : list A)
   (p q : A -> R) : Prop :=
-  match contrast_of drawn r0 with
+  match contrast_of_one drawn r0 with
   | Removed rate =>
       below_profile l p q
         (if with_first then removal_profile (Q2R rate) (laplace_at far)
          else addition_profile (Q2R rate) (laplace_at far))
-  | Batched share => below_profile l p q (replaced_profile (Q2R share) (laplace_at far))
+  | Batched share _ => below_profile l p q (replaced_profile (Q2R share) (laplace_at far))
   | _ => True
   end.
 
@@ -980,16 +980,17 @@ Proof.
   pose proof (fun data => laplace_laws h (Q2R b) data B) as Laws.
   pose proof (fun u v => laplace_moved_below h j squared d s b u v B D E Read R) as Near.
   unfold hidden_below, next_messages, next_law; rewrite N.
-  destruct (contrast_of drawn r0) as [rate|share| |] eqn:Ec; try exact I; apply numbers_below.
+  destruct (contrast_of_one drawn r0) as [rate|share one|rate one|size records|rate one] eqn:Ec; try exact I; apply numbers_below.
   - apply (poisson_sample_below h j drawn d Fits S _ _ Laws (laplace_by_value h (Q2R b)) R _ Near);
       assumption.
-  - apply (batch_sample_below h j drawn d Fits S _ _ Laws R _ Near); try assumption.
+  - assert (one = 1%positive) as -> by (revert Ec; destruct drawn, r0; cbn; congruence).
+    apply (batch_sample_below h j drawn d Fits S _ _ Laws R _ Near); try assumption.
     intros u v Hu Hv; apply laplace_profile_ge; try assumption; left; apply exp_pos.
 Qed.
 
 Lemma share_of_contrast drawn :
   hides_all drawn r0 = true ->
-  contrast_of drawn r0 = Removed (share_drawn drawn) \/ contrast_of drawn r0 = Batched (share_drawn drawn).
+  contrast_of_one drawn r0 = Removed (share_drawn drawn) \/ contrast_of_one drawn r0 = Batched (share_drawn drawn) 1.
 Proof. destruct drawn, r0; cbn; try discriminate; auto. Qed.
 
 Lemma laplace_is_pure h :
@@ -1347,10 +1348,13 @@ Definition contrasted (with_first : bool) (x : contrast) (mu : R) {A} (l : list 
   | Removed rate =>
       below_profile l p q
         (if with_first then removal_profile (Q2R rate) F else addition_profile (Q2R rate) F)
-  | Batched share => below_profile l p q (replaced_profile (Q2R share) F)
-  | Exchanged rate =>
+  | Batched share group =>
+      below_profile l p q (replaced_profile (Q2R share) (gaussian_profile (INR (Pos.to_nat group) * mu)))
+  | Exchanged rate group =>
+      let far := INR (Pos.to_nat group) * mu in
       forall s, 0 <= s <= 1 ->
-      below_profile l p q (turned (exchanged (Q2R rate) s F (gaussian_profile (mu / 2))))
+      below_profile l p q
+        (turned (exchanged (Q2R (any_of rate group)) s (gaussian_profile far) (gaussian_profile (far / 2))))
   | Copied size records =>
       let chance := chance (/ INR (Pos.to_nat records)) (Pos.to_nat size) in
       forall y t, 1 <= y -> (forall k, 0 <= t k) ->
@@ -1358,10 +1362,17 @@ Definition contrasted (with_first : bool) (x : contrast) (mu : R) {A} (l : list 
       let most := total (seq 1 (Pos.to_nat size)) (fun k =>
                     chance k * gaussian_profile (INR k * mu) 1 (y + t k)) in
       excess l p q 1 y <= most /\ excess l q p 1 y <= most
+  | Gathered rate group =>
+      if with_first then gathered (Q2R rate) mu (Pos.to_nat group) l p q
+      else gathered (Q2R rate) mu (Pos.to_nat group) l q p
   end.
 
 Definition share_met (x : contrast) : Q :=
-  match x with Removed share | Batched share | Exchanged share => share | Copied _ _ => 1 end.
+  match x with
+  | Removed share | Batched share _ | Gathered share _ => share
+  | Exchanged rate group => any_of rate group
+  | Copied _ _ => 1
+  end.
 
 (** Replace-one has one order. *)
 Definition oriented (with_first : bool) (a b : list X) : Prop :=
@@ -1371,8 +1382,10 @@ Definition oriented (with_first : bool) (a b : list X) : Prop :=
 Definition apart (with_first : bool) (i : positive) {A} (l : list A) (p q : A -> R) : Prop :=
   match mechanism_at c i with
   | Some (SampledStep drawn moved squared _ std) =>
-      many = 1%positive ->
-      contrasted with_first (contrast_of drawn moved) (sqrt (Q2R squared) / Q2R std) l p q
+      match contrast_of many drawn moved with
+      | Some x => contrasted with_first x (sqrt (Q2R squared) / Q2R std) l p q
+      | None => True
+      end
   | Some (SampledLaplaceStep drawn _ squared _ scale) =>
       many = 1%positive -> hidden_below with_first drawn (sqrt (Q2R squared) / Q2R scale) l p q
   | Some (LaplaceStep _ _ _ _) => below_profile l p q (laplace_profile (exp (- (far * cost i) / 2)))
@@ -1404,22 +1417,69 @@ Definition plain (i : positive) : Prop :=
 Definition mu_squared (i : positive) : R :=
   match mechanism_at c i with Some (GaussianStep _ _ _ _) => far * far * cost i | _ => 0 end.
 
-Lemma share_found i drawn moved squared d std :
+Lemma any_of_real rate group :
+  Q2R (any_of rate group) = 1 - none (Q2R rate) (Pos.to_nat group).
+Proof.
+  assert (Pd : 0 < IZR (Zpos (Qden rate))) by (apply IZR_lt; reflexivity).
+  assert (Pow : forall z, IZR (z ^ Zpos group) = IZR z ^ Pos.to_nat group)
+    by (intros z; rewrite pow_IZR, positive_nat_Z; reflexivity).
+  pose proof (pow_lt _ (Pos.to_nat group) Pd) as Pm.
+  unfold any_of, none; cbv zeta; unfold Q2R at 1; cbn [Qnum Qden].
+  rewrite Z2Pos.id by (apply Z.pow_pos_nonneg; lia).
+  rewrite minus_IZR, !Pow, minus_IZR.
+  replace (1 - Q2R rate) with ((IZR (Zpos (Qden rate)) - IZR (Qnum rate)) * / IZR (Zpos (Qden rate)))
+    by (unfold Q2R; field; lra).
+  rewrite Rpow_mult_distr, pow_inv by lra; field; lra.
+Qed.
+
+Lemma share_of_batch_real size records :
+  Q2R (share_of_batch size records) = 1 /\ (records <= size)%positive \/
+  Q2R (share_of_batch size records) = INR (Pos.to_nat size) / INR (Pos.to_nat records) /\ (size < records)%positive.
+Proof.
+  unfold share_of_batch; destruct (Pos.ltb_spec size records) as [L|L].
+  - right; split; [|exact L]; unfold Q2R; cbn [Qnum Qden]; rewrite !INR_IZR_INZ, !positive_nat_Z; reflexivity.
+  - left; split; [apply Q2R_number|exact L].
+Qed.
+
+Lemma share_of_batch_within size records : 0 < Q2R (share_of_batch size records) <= 1.
+Proof.
+  pose proof (pos_INR_nat_of_P size) as Ps; pose proof (pos_INR_nat_of_P records) as Pr.
+  destruct (share_of_batch_real size records) as [[-> _]|[-> L]]; [lra|].
+  apply Pos2Nat.inj_lt, lt_INR in L; split; [apply Rdiv_lt_0_compat; assumption|].
+  apply Rmult_le_reg_r with (1 := Pr); unfold Rdiv; rewrite Rmult_assoc, Rinv_l by lra; lra.
+Qed.
+
+Lemma any_of_within rate group : 0 < Q2R rate <= 1 -> 0 < Q2R (any_of rate group) <= 1.
+Proof.
+  intros Hr; rewrite any_of_real.
+  pose proof (none_within (Q2R rate) ltac:(lra) (Pos.to_nat group)) as N; split; [|lra].
+  assert (none (Q2R rate) (Pos.to_nat group) <= 1 - Q2R rate); [|lra].
+  destruct (Pos.to_nat group) as [|k] eqn:E; [pose proof (Pos2Nat.is_pos group); lia|].
+  unfold none; simpl; pose proof (none_within (Q2R rate) ltac:(lra) k) as N'; unfold none in N'.
+  assert (0 <= 1 - Q2R rate) by lra; nra.
+Qed.
+
+Lemma share_found i drawn moved squared d std x :
   mechanism_at c i = Some (SampledStep drawn moved squared d std) ->
-  0 < Q2R (share_met (contrast_of drawn moved)) <= 1.
+  contrast_of many drawn moved = Some x -> 0 < Q2R (share_met x) <= 1.
 Proof.
   intros F; destruct (sampled_found _ _ _ _ _ _ F) as (_ & Fits & _).
-  pose proof (drawn_share drawn d Fits) as Share.
-  destruct drawn, moved; cbn [contrast_of share_met share_drawn] in *; exact Share.
+  destruct drawn as [rate|size records|size records]; cbn [scheme_fits contrast_of] in *.
+  - destruct moved; [intros H; injection H as <-; apply any_of_within, Fits| |]; (destruct many; intros H; injection H as <-; apply Fits).
+  - intros H; injection H as <-; apply share_of_batch_within.
+  - intros H; apply guard_some in H as [_ <-]; cbn [share_met]; rewrite Q2R_number; lra.
 Qed.
 
 Lemma many_found i drawn moved squared d std size records :
   mechanism_at c i = Some (SampledStep drawn moved squared d std) ->
-  contrast_of drawn moved = Copied size records -> (1 < records)%positive.
+  contrast_of many drawn moved = Some (Copied size records) -> (1 < records)%positive.
 Proof.
   intros F E; destruct (sampled_found _ _ _ _ _ _ F) as (_ & Fits & _).
-  destruct drawn; cbn [contrast_of scheme_fits] in *; [destruct moved; discriminate|discriminate|].
-  injection E as <- <-; apply Fits.
+  destruct drawn; cbn [contrast_of scheme_fits] in *.
+  - destruct moved; [discriminate E| |];
+      destruct many; discriminate E.
+  - discriminate E.
+  - apply guard_some in E as [_ E]; injection E as <- <-; apply Fits.
 Qed.
 
 (** One record more moves the sum that a sample is taken for by half of what replacing one does. *)
@@ -1727,9 +1787,11 @@ Proof.
   pose proof (drawn_distribution h s std0 S) as Draw.
   destruct S as (drawn & moved & squared & d & std & F & Es & En & As & Ea & U & In_sample & Absent).
   apply Lossy; [intros (? & ? & ? & ? & P); rewrite F in P; discriminate P|].
-  destruct (sampled_found _ _ _ _ _ _ F) as (Em & _); unfold apart; rewrite F, Messages, !Law; intros Alone.
-  destruct (Single_record Alone) as [Dxy O'].
-  clear Same.
+  destruct (sampled_found _ _ _ _ _ _ F) as (Em & _); unfold apart; rewrite F, Messages, !Law.
+  destruct (contrast_of many drawn moved) as [contrast|] eqn:Ec; [|exact Logic.I].
+  assert (One : many = 1%positive -> differ_at adj j x y)
+    by (intros Alone; clear - Sxy Alone; rewrite Alone in Sxy; destruct Sxy as (z & <- & A); exact A).
+  pose proof Same as Same0; clear Same.
   assert (Drawn : In j (sampled_parties r h)) by apply In_sample, R.
   assert (Neighbours : forall u v, differ_at adj j u v ->
             below_profile (vector_outcomes (dimension r h) (cuts r h))
@@ -1740,17 +1802,33 @@ Proof.
     apply (vector_gaussian_below_profile (differ_at adj j) (dimension r h) (value r h) (sqrt s)
              std0 (cuts r h)); [exact Hs|apply sqrt_pos| |apply Sens, R].
     apply (grids_ascend null c r run_satisfies). }
-  assert (Samples : samples_as null r h drawn r0) by (repeat split; try assumption; apply In_sample).
-  assert (By_value : forall u v, value r h u = value r h v ->
-            noisy_vector (dimension r h) (value r h) std0 u = noisy_vector (dimension r h) (value r h) std0 v)
-    by (intros u v E; unfold noisy_vector; rewrite E; reflexivity).
-  pose proof (fun rate E => poisson_sample_below h j drawn d Ea Samples _ _ Laws By_value R _ Neighbours
-                              with_first x y rate E Dxy O') as Single.
-  pose proof (fun share E => batch_sample_below h j drawn d Ea Samples _ _ Laws R _ Neighbours x y share
-                               (fun a b Ha Hb => profile_ge _ a b Ha Hb) E Dxy) as Batch.
+  assert (Pm0 : 0 <= sqrt (Q2R squared) / Q2R std).
+  { apply Rmult_le_pos; [apply sqrt_pos|left; apply Rinv_0_lt_compat; rewrite <- En; exact Hs]. }
+  assert (Most : forall step i k u v a b, (i <= k)%nat -> 0 <= step -> 0 <= a -> 0 <= b ->
+            excess (vector_outcomes (dimension r h) (cuts r h)) u v a b <= gaussian_profile (INR i * step) a b ->
+            excess (vector_outcomes (dimension r h) (cuts r h)) u v a b <= gaussian_profile (INR k * step) a b).
+  { intros step i k u v a b Le Ps' Ha Hb H; eapply Rle_trans; [exact H|]; apply profile_larger; try assumption.
+    split; [apply Rmult_le_pos; [apply pos_INR|exact Ps']|apply Rmult_le_compat_r; [exact Ps'|apply le_INR, Le]]. }
+  (* others in the places of several records *)
+  assert (Swap : r0 = ReplaceOne -> swapped times (x j) (y j)).
+  { intros Replaced; apply replaced_swapped; clear - Sxy Replaced; revert y Sxy; induction times as [|k IH]; intros y.
+    - intros <-; reflexivity.
+    - intros (z & S & [A _]); exists (z j); split; [apply IH, S|]; rewrite Replaced in A; exact A. }
+  assert (Swapped : r0 = ReplaceOne -> forall u v, same_but j u v -> swapped times (u j) (v j) ->
+            below_profile (vector_outcomes (dimension r h) (cuts r h))
+              (noisy_vector (dimension r h) (value r h) std0 u)
+              (noisy_vector (dimension r h) (value r h) std0 v)
+              (gaussian_profile (INR times * (sqrt (Q2R squared) / Q2R std)))).
+  { intros Replaced u v Suv T.
+    apply swapped_steps in T as (i & Le & S); apply (with_part_steps j) in S; [|exact Suv].
+    intros a b Ha Hb; apply (Most (sqrt (Q2R squared) / Q2R std) i); try assumption.
+    apply (gdp_group (differ_at replace_one j) _ (noisy_vector (dimension r h) (value r h) std0) (sqrt (Q2R squared) / Q2R std) i);
+      try assumption.
+    intros u' v' D; apply Neighbours; rewrite Replaced; exact D. }
   unfold draws_as in As; destruct (sampled_by r h) as [q|n k filler|n k filler]; cbn [draws_of] in *;
     destruct drawn as [rate|size records|size records]; try contradiction; cbn [scheme_fits] in *.
-  3:{ destruct As as [-> ->], Ea as [Ea Many]; cbn [contrasted contrast_of]; intros y0 t Hy Ht Within.
+  3:{ destruct As as [-> ->], Ea as [Ea Many]; apply guard_some in Ec as [Alone <-].
+      apply Pos.eqb_eq in Alone; pose proof (One Alone) as Dxy; clear Same0; cbn [contrasted]; intros y0 t Hy Ht Within.
       set (o := vector_outcomes (dimension r h) (cuts r h)) in *.
       set (chance := chance _ _) in *; set (mu := sqrt (Q2R squared) / Q2R std) in *.
       assert (Pmu : 0 <= mu).
@@ -1786,36 +1864,173 @@ Proof.
       unfold at_point in Both; destruct (Req_EM_T 1 1) as [_|N]; [|congruence].
       destruct (Req_EM_T y0 y0) as [_|N]; [|congruence].
       split; apply Both; [exact Dxy|apply differ_at_sym, Dxy]. }
-  2:{ destruct As as [-> ->]; cbn [contrasted contrast_of]; apply numbers_below.
-      apply (Batch (Zpos size # records)); reflexivity. }
+  2:{ destruct As as [-> ->], Ea as [Ea Fit]; injection Ec as <-; cbn [contrasted]; apply numbers_below.
+      apply (on_samples_profile (batches (Pos.to_nat size) (Pos.to_nat records) filler) _ Draw _ Laws j
+               (fun _ : unit => gaussian_profile (INR times * (sqrt (Q2R squared) / Q2R std)))
+               (fun _ => swapped times))
+        with (part := x j) (part' := y j); auto.
+      intros M' Laws' Near; pose proof (share_of_batch_within (many * size) records) as Share.
+      pose proof (pos_INR_nat_of_P size) as Psz; pose proof (pos_INR_nat_of_P records) as Prc.
+      apply (batch_swapped (Pos.to_nat size) (Pos.to_nat records) times filler); try assumption.
+      - split; [apply Pos2Nat.is_pos|exact Fit].
+      - destruct (share_of_batch_real (many * size) records) as [[E Lt]|[-> Lt]]; [left; exact E|right].
+        rewrite Pos2Nat.inj_mul, mult_INR; split; [|apply Rle_refl].
+        apply Pos2Nat.inj_lt in Lt; rewrite Pos2Nat.inj_mul in Lt.
+        pose proof (Pos2Nat.is_pos size); pose proof (Pos2Nat.is_pos many); nia.
+      - apply (Near tt).
+      - apply Swap, Ea. }
   subst q; destruct Ea as [Hr Each].
-  assert (Kind : moved = ReplaceOne \/ contrast_of (Poisson rate) moved = Removed rate)
-    by (rewrite Em; destruct r0; auto).
-  destruct Kind as [Kind|Same]; [|rewrite Same].
-  { rewrite Kind in *; cbn [contrasted contrast_of]; intros share Hshare; apply numbers_below.
+  assert (Kind : moved = ReplaceOne /\ contrast = Exchanged rate many \/ r0 <> ReplaceOne /\
+            contrast = if Pos.eqb many 1 then Removed rate else Gathered rate many).
+  { rewrite Em in *; cbn [contrast_of] in Ec; destruct r0;
+      [left; injection Ec as <-; auto| |];
+      right; injection Ec as <-; (split; [discriminate|reflexivity]). }
+  destruct Kind as [[Kind ->]|[Ea ->]].
+  { clear One Ec; assert (Replaced : r0 = ReplaceOne) by congruence.
+    rewrite Kind in *; cbn [contrasted]; intros share Hshare; apply numbers_below.
     destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|G]]]; rewrite F in G;
       [|destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); discriminate G
        |destruct G as (? & ? & G & _); discriminate G
        |destruct G as (? & ? & ? & ? & ? & G & _); discriminate G].
     rewrite <- F in G.
-    pose proof (each_record_bounded h j rate squared d std G F (eq_sym Em) R) as One.
-    destruct Dxy as [A Suv]; rewrite <- Em in A, Neighbours.
+    pose proof (each_record_bounded h j rate squared d std G F Replaced R) as Half.
+    set (mu := sqrt (Q2R squared) / Q2R std) in *; rename Pm0 into Pmu.
+    rewrite any_of_real.
     apply (on_samples_profile (draws (Q2R rate)) _ Draw _ Laws j
-             (fun b : bool => let mu := sqrt (Q2R squared) / Q2R std in
-                gaussian_profile (if b then mu else mu / 2))
-             (fun b => if b then replace_one else add_remove_one))
+             (fun b : bool => gaussian_profile (if b then INR times * mu else INR times * mu / 2))
+             (fun b => if b then swapped times else thinned times))
       with (part := x j) (part' := y j); auto.
-    - intros [|] u v Duv B; cbv zeta; [apply Neighbours; split; assumption|].
-      replace (sqrt (Q2R squared) / Q2R std / 2) with (sqrt (Q2R squared) / 2 / std0)
-        by (rewrite En; field; lra).
-      apply (vector_gaussian_below_profile (differ_at add_remove_one j) (dimension r h) (value r h)
-               (sqrt (Q2R squared) / 2) std0 (cuts r h));
-        [exact Hs|pose proof (sqrt_pos (Q2R squared)); lra| |exact One|split; assumption].
-      apply (grids_ascend null c r run_satisfies).
-    - intros M' Laws' Step; apply poisson_replaced; [lra|exact Hshare|exact Laws'| | |exact A].
-      + intros t t'; apply (Step true).
-      + intros t t'; apply (Step false). }
-  cbn [contrasted]; apply numbers_below, Single; rewrite <- Em; exact Same.
+    - intros [|] u v Suv T.
+      + apply Swapped; assumption.
+      + apply thinned_steps in T as (i & Le & S); apply (with_part_steps j) in S; [|exact Suv].
+        replace (INR times * mu / 2) with (INR times * (mu / 2)) by field.
+        intros a b Ha Hb; apply (Most (mu / 2) i); try assumption; [lra|].
+        apply (gdp_group (differ_at add_remove_one j) _ (noisy_vector (dimension r h) (value r h) std0) (mu / 2) i);
+          try assumption; [lra|].
+        intros u' v' D.
+        replace (mu / 2) with (sqrt (Q2R squared) / 2 / std0) by (unfold mu; rewrite En; field; lra).
+        apply (vector_gaussian_below_profile (differ_at add_remove_one j) (dimension r h) (value r h)
+                 (sqrt (Q2R squared) / 2) std0 (cuts r h));
+          [exact Hs|pose proof (sqrt_pos (Q2R squared)); lra| |exact Half|exact D].
+        apply (grids_ascend null c r run_satisfies).
+    - intros M' Laws' Near; apply poisson_swapped; try assumption; [lra| | | |exact (Swap Replaced)].
+      + rewrite <- any_of_real; apply any_of_within, Hr.
+      + intros t t'; apply (Near true).
+      + intros t t'; apply (Near false). }
+  set (M := noisy_vector (dimension r h) (value r h) std0).
+  (* a null record is not there *)
+  assert (Gone : r0 = ZeroOutOne -> forall u before after y',
+            on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part u j (before ++ null :: after)) y'
+            = on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part u j (before ++ after)) y').
+  { intros Er0 u before after y'; apply invisible_on_samples; [|exact U]; intros data s1 s2.
+    unfold M, noisy_vector; rewrite (Absent Er0 j data s1 s2 R); reflexivity. }
+  (* so that a record more in a sample is a neighbour *)
+  assert (Step : forall u v, same_but j u v -> add_remove_one (u j) (v j) ->
+            below_profile (vector_outcomes (dimension r h) (cuts r h)) (M u) (M v)
+              (gaussian_profile (sqrt (Q2R squared) / Q2R std))).
+  { intros u v Suv A.
+    destruct r0 eqn:Er0; [congruence| |apply Neighbours; split; assumption].
+    assert (Null : forall u s1 s2, u j = s1 ++ s2 ->
+              M u = M (with_part u j (s1 ++ null :: s2)) /\ with_part u j (s1 ++ null :: s2) j = s1 ++ null :: s2).
+    { intros t s1 s2 E; split; [|apply with_part_own]; unfold M, noisy_vector.
+      rewrite (Absent eq_refl j t s1 s2 R), <- E, with_own_part; reflexivity. }
+    inversion A as [s1 s2 z' E1 E2|s1 s2 z' E1 E2].
+    - destruct (Null v s1 s2 (eq_sym E2)) as [-> Own]; apply Neighbours; split.
+      + rewrite Own, <- E1; constructor.
+      + intros i N; rewrite with_part_other by exact N; apply Suv, N.
+    - destruct (Null u s1 s2 (eq_sym E1)) as [-> Own]; apply Neighbours; split.
+      + rewrite Own, <- E2; constructor.
+      + intros i N; rewrite with_part_other by exact N; apply Suv, N. }
+  assert (Same : forall part part', same_but j (with_part x j part) (with_part x j part')).
+  { intros part part' i N; rewrite !with_part_other by exact N; reflexivity. }
+  pose proof (same_with_part x y j Same0) as Ey; pose proof (eq_sym (with_own_part x j)) as Ex.
+  specialize (O Ea); unfold in_order in O.
+  destruct (Pos.eqb_spec many 1) as [Alone|_]; cbn [contrasted].
+  2:{ (* several records *)
+    assert (Far : forall k u v, same_but j u v -> thinned k (u j) (v j) ->
+              below_profile (vector_outcomes (dimension r h) (cuts r h)) (M u) (M v)
+                (gaussian_profile (INR k * (sqrt (Q2R squared) / Q2R std)))).
+    { set (mu := sqrt (Q2R squared) / Q2R std) in *.
+      assert (Pmu : 0 <= mu).
+      { apply Rmult_le_pos; [apply sqrt_pos|left; apply Rinv_0_lt_compat; rewrite <- En; exact Hs]. }
+      intros k u v Suv T; apply thinned_steps in T as (i & Le & S).
+      apply below_profile_weaken with (gaussian_profile (INR i * mu)).
+      - intros a b Ha Hb; apply profile_larger; try assumption.
+        split; [apply Rmult_le_pos; [apply pos_INR|exact Pmu]|apply Rmult_le_compat_r; [exact Pmu|apply le_INR, Le]].
+      - apply (with_part_steps j) in S; [|exact Suv].
+        apply (gdp_group (differ_at add_remove_one j) _ M mu i); auto.
+        intros u' v' [A S']; apply Step; assumption. }
+    assert (Near : forall a b, steps (loses null r0) times a b ->
+              gathered (Q2R rate) (sqrt (Q2R squared) / Q2R std) times
+                (map Numbers (vector_outcomes (dimension r h) (cuts r h)))
+                (of_numbers (on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j a)))
+                (of_numbers (on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j b)))).
+    { intros a b Ls; assert (Lost : exists b', thinned times a b' /\ forall m,
+                on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j b) m
+                = on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j b') m).
+      { destruct r0 eqn:Er0; [congruence| |].
+        - assert (H : exists b', hidden null times a b b').
+          { clear - Ls; revert b Ls; induction times as [|k IH]; intros b; [intros <-; exists a; apply hidden_all|].
+            intros (z & Ls & before & w & after & -> & ->); destruct (IH _ Ls) as [z' H].
+            apply (hidden_more null k a _ z' before w after H eq_refl). }
+          destruct H as [b' H]; exists b'; split; [apply (hidden_thinned _ _ _ _ _ H)|].
+          assert (Prefix : forall before m,
+                    on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j (before ++ b)) m
+                    = on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j (before ++ b')) m);
+            [|exact (Prefix [])].
+          clear - H Gone; induction H as [|k w u v v' H IH|k w u v v' H IH|k u v v' H IH]; intros before m.
+          + reflexivity.
+          + specialize (IH (before ++ [w]) m); rewrite <- !app_assoc in IH; exact IH.
+          + rewrite (Gone eq_refl); apply IH.
+          + apply IH.
+        - exists b; split; [|reflexivity].
+          clear - Ls; revert b Ls; induction times as [|k IH]; intros b; [intros <-; apply thinned_all|].
+          intros (z & Ls & before & w & after & -> & ->); exact (thinned_more k a _ before after w (IH _ Ls) eq_refl). }
+      destruct Lost as (b' & T & Alike); intros y0 cs Hy Hcs Within.
+      set (most := drawn_mean _ _ _).
+      assert (Point : below_profile (map Numbers (vector_outcomes (dimension r h) (cuts r h)))
+                (of_numbers (on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j a)))
+                (of_numbers (on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j b'))) (at_point y0 most)).
+      { apply numbers_below.
+        apply (on_samples_profile (draws (Q2R rate)) M Draw _ Laws j
+                 (fun k => gaussian_profile (INR k * (sqrt (Q2R squared) / Q2R std))) thinned Far
+                 _ _ _ _ a b' U Drawn (Same _ _) (with_part_own _ _ _) (with_part_own _ _ _)).
+        intros M' Laws' Below u v Hu Hv; unfold at_point.
+        destruct (Req_EM_T u 1) as [->|_]; [destruct (Req_EM_T v y0) as [->|_]|];
+          try (apply excess_le_mass; try assumption; (apply on_drawn_distribution; [apply Draw|exact Laws'])).
+        apply (poisson_thinned (Q2R rate) ltac:(lra) _ M'
+                 (fun k => gaussian_profile (INR k * (sqrt (Q2R squared) / Q2R std))));
+          try assumption; intros; apply Laws'. }
+      specialize (Point 1 y0 ltac:(lra) ltac:(lra)); unfold at_point in Point.
+      destruct (Req_EM_T 1 1) as [_|N]; [|congruence]; destruct (Req_EM_T y0 y0) as [_|N]; [|congruence].
+      eapply Rle_trans; [right|exact Point]; apply total_ext; intros m _.
+      destruct m; [cbn [of_numbers]; rewrite Alike; reflexivity|reflexivity]. }
+    destruct with_first; specialize (Near _ _ O); rewrite with_own_part, <- Ey in Near; exact Near. }
+  apply numbers_below; rewrite Alone in O.
+  assert (O' : exists before z after,
+            let without := before ++ match r0 with ZeroOutOne => null :: after | _ => after end in
+            if with_first then x j = before ++ z :: after /\ y j = without
+            else x j = without /\ y j = before ++ z :: after).
+  { destruct with_first;
+      destruct O as (w & <- & before & z & after & -> & ->); exists before, z, after; split; reflexivity. }
+  destruct O' as (before & z & after & O').
+  set (kept := match r0 with ZeroOutOne => null :: after | _ => after end) in O'.
+  assert (Missing : forall u y', on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part u j (before ++ kept)) y'
+            = on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part u j (before ++ after)) y').
+  { intros u y'; unfold kept; destruct r0 eqn:Er0; try reflexivity; apply (Gone eq_refl). }
+  pose proof (on_samples_profile (draws (Q2R rate)) M Draw (vector_outcomes (dimension r h) (cuts r h))
+                Laws j (fun _ : unit => gaussian_profile (sqrt (Q2R squared) / Q2R std))
+                (fun _ => add_remove_one) (fun _ => Step)) as Below.
+  destruct with_first, O' as [Exj Eyj]; rewrite Exj in Ex; rewrite Eyj in Ey; rewrite Ex, Ey;
+    intros a b Ha Hb.
+  - eapply Rle_trans; [right; apply total_ext; intros m _; rewrite Missing; reflexivity|].
+    apply (Below _ _ _ _ (before ++ z :: after) (before ++ after) U Drawn (Same _ _)
+             (with_part_own _ _ _) (with_part_own _ _ _)); try assumption.
+    intros M' Laws' Step'; apply poisson_removal; [lra|exact Laws'|exact (Step' tt)].
+  - eapply Rle_trans; [right; apply total_ext; intros m _; rewrite Missing; reflexivity|].
+    apply (Below _ _ _ _ (before ++ after) (before ++ z :: after) U Drawn (Same _ _)
+             (with_part_own _ _ _) (with_part_own _ _ _)); try assumption.
+    intros M' Laws' Step'; apply poisson_addition; [lra|exact Laws'|exact (Step' tt)].
 Qed.
 
 Lemma taken_met j h :
@@ -2495,7 +2710,7 @@ Proof.
 Qed.
 
 (** Nothing below asks what these compute. *)
-Strategy opaque [step_losses batch_losses replaced_losses copies_losses laplace_loss geometric_loss discrete_gaussian_loss odds_loss LossComposition.composed loss_delta_at_most].
+Strategy opaque [step_losses batch_losses replaced_losses copies_losses gathered_losses laplace_loss geometric_loss discrete_gaussian_loss odds_loss LossComposition.composed loss_delta_at_most].
 
 (** How much likelier an answer may become. *)
 Lemma odds_above_sound p i truth answers :
@@ -2529,25 +2744,31 @@ Qed.
 Lemma apart_diag with_first i : apart with_first i [tt] (fun _ => 1) (fun _ => 1).
 Proof.
   assert (One : distribution [tt] (fun _ : unit => 1)) by (split; [intros u _; lra|simpl; ring]).
-  assert (Normal : forall drawn moved squared d std,
+  assert (Normal : forall drawn moved squared d std x,
             mechanism_at c i = Some (SampledStep drawn moved squared d std) ->
-            contrasted with_first (contrast_of drawn moved) (sqrt (Q2R squared) / Q2R std)
-              [tt] (fun _ => 1) (fun _ => 1)).
-  { intros drawn moved squared d std F; pose proof (share_found _ _ _ _ _ _ F) as Hr.
+            contrast_of many drawn moved = Some x ->
+            contrasted with_first x (sqrt (Q2R squared) / Q2R std) [tt] (fun _ => 1) (fun _ => 1)).
+  { intros drawn moved squared d std x F Ec; pose proof (share_found _ _ _ _ _ _ _ _ F Ec) as Hr.
     set (mu := sqrt (Q2R squared) / Q2R std).
     assert (P : forall mu u v, 0 <= u -> 0 <= v -> plus_part (u - v) <= gaussian_profile mu u v)
       by (intros; apply profile_ge; assumption).
     assert (P0 : forall mu u v, 0 <= u -> 0 <= v -> 0 <= gaussian_profile mu u v)
       by (intros; eapply Rle_trans; [apply plus_part_nonneg|apply P; assumption]).
-    destruct (contrast_of drawn moved) as [rate|share|rate|size records] eqn:Ec; cbn [contrasted share_met] in *.
-    4:{ pose proof (share_less records (many_found _ _ _ _ _ _ _ _ F Ec)) as Share.
+    destruct x as [rate|share group|rate group|size records|rate group]; cbn [contrasted share_met] in *.
+    5:{ assert (Same : gathered (Q2R rate) mu (Pos.to_nat group) [tt] (fun _ => 1) (fun _ => 1));
+          [|destruct with_first; exact Same].
+        apply gathered_diag; [lra|exact One]. }
+    4:{ assert (Share : 0 < / INR (Pos.to_nat records) < 1).
+        { assert (2 <= INR (Pos.to_nat records)).
+          { apply (le_INR 2); pose proof (many_found _ _ _ _ _ _ _ _ _ F Ec) as M; apply Pos2Nat.inj_lt in M; lia. }
+          split; [apply Rinv_0_lt_compat; lra|rewrite <- Rinv_1; apply Rinv_lt_contravar; lra]. }
         intros y t Hy Ht _; cbv zeta; rewrite excess_diag, plus_part_0 by (try exact One; lra).
         split; apply total_nonneg; intros k _; (apply Rmult_le_pos; [apply chance_nonneg; lra|]);
           apply P0; specialize (Ht k); lra. }
     all: [> intros a b Ha Hb|intros a b Ha Hb|intros s Hshare a b Ha Hb]; rewrite excess_diag by exact One.
     2:{ apply replaced_diag; try assumption; [lra|apply P]. }
     2:{ apply turned_diag; try assumption; intros u v H; unfold exchanged.
-        revert Hr; generalize (Q2R rate) as q; intros q Hr.
+        revert Hr; generalize (Q2R (any_of rate group)) as q; intros q Hr.
         apply Rplus_le_le_0_compat; apply P0; repeat apply Rmult_le_pos; lra. }
     apply (sampled_diag with_first); try assumption; [lra|apply P]. }
   unfold apart;
@@ -2555,7 +2776,8 @@ Proof.
       as [[|drawn moved squared d std|moved squared d b'|moved squared d b'|moved squared d std
           |truth answers|drawn moved squared d b'|moved squared d b'| |]|] eqn:F;
     try exact I.
-  - intros _; apply (Normal drawn moved squared d std); reflexivity.
+  - destruct (contrast_of many drawn moved) as [x|] eqn:Ec; [|exact Logic.I].
+    apply (Normal drawn moved squared d std); [reflexivity|exact Ec].
   - intros a b Ha Hb; rewrite excess_diag by exact One.
     apply laplace_profile_ge; try assumption; left; apply exp_pos.
   - destruct (laplace_found _ _ _ _ _ (or_intror (or_introl F))) as (_ & B & _).
@@ -2573,7 +2795,7 @@ Proof.
     pose proof (drawn_share drawn d Fits) as Share; intros _; set (moves := sqrt _ / _).
     assert (P : forall u v, 0 <= u -> 0 <= v -> plus_part (u - v) <= laplace_at moves u v)
       by (intros; apply laplace_profile_ge; try assumption; left; apply exp_pos).
-    unfold hidden_below; destruct (contrast_of drawn r0) as [rate|share| |] eqn:Ec; try exact I.
+    unfold hidden_below; destruct (contrast_of_one drawn r0) as [rate|share one|rate one|size records|rate one] eqn:Ec; try exact I.
     + assert (rate = share_drawn drawn) as -> by (revert Ec; destruct drawn, r0; cbn; congruence).
       intros a b Ha Hb; rewrite excess_diag by exact One.
       apply (sampled_diag with_first); try assumption; lra.
@@ -2610,15 +2832,22 @@ Proof.
             sound_list k /\ below_profile o p q (profile (stands_for (Q2R step) (unit_of w) k))).
   { intros A o p q Dp Dq; unfold apart; rewrite F.
     assert (Normal : forall drawn moved squared d std, m = SampledStep drawn moved squared d std ->
-              (many = 1%positive -> contrasted with_first (contrast_of drawn moved) (sqrt (Q2R squared) / Q2R std) o p q) ->
-              (if positive_number squared && Pos.eqb many 1
-               then contrast_losses (contrast_of drawn moved) w bits (squared / (std * std)) step dense tail
-               else None) = Some (l, l') ->
+              match contrast_of many drawn moved with
+              | Some x => contrasted with_first x (sqrt (Q2R squared) / Q2R std) o p q
+              | None => True
+              end ->
+              match contrast_of many drawn moved with
+              | Some x =>
+                  if positive_number squared
+                  then contrast_losses x w bits (squared / (std * std)) step dense tail
+                  else None
+              | None => None
+              end = Some (l, l') ->
               sound_list k /\ below_profile o p q (profile (stands_for (Q2R step) (unit_of w) k))).
     { intros drawn moved squared d std -> W E'; destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hs & _).
-      pose proof (share_found _ _ _ _ _ _ F) as Hr.
-      destruct (_ && _)%bool eqn:Gq; [|discriminate]; apply andb_true_iff in Gq as [Gq Alone].
-      apply positive_number_R in Gq; apply Pos.eqb_eq in Alone; specialize (W Alone).
+      destruct (contrast_of many drawn moved) as [x|] eqn:Ec; [|discriminate].
+      pose proof (share_found _ _ _ _ _ _ _ _ F Ec) as Hr.
+      destruct (positive_number squared) eqn:Gq; [|discriminate]; apply positive_number_R in Gq.
       assert (Em : Q2R (squared / (std * std)) = Q2R squared / (Q2R std * Q2R std))
         by (rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra); reflexivity).
       assert (Hm : 0 < Q2R (squared / (std * std)))
@@ -2626,17 +2855,34 @@ Proof.
       assert (Eroot : sqrt (Q2R (squared / (std * std))) = sqrt (Q2R squared) / Q2R std).
       { rewrite Em, sqrt_div by nra; rewrite sqrt_square by lra; reflexivity. }
       unfold contrast_losses in E'; cbv zeta in E'.
-      destruct (contrast_of drawn moved) as [rate|share|rate|size records] eqn:Ec; cbn [contrasted share_met] in *.
+      destruct x as [rate|share group|rate group|size records|rate group]; cbn [contrasted share_met] in *.
       - pose proof (step_losses_sound w bits _ _ step Hw Hb Hstep Hm Hr _ _ _ _ E' A o p q Dp
                       (proj1 Dq)) as [S1 S2].
         rewrite Eroot in S1, S2; unfold k; destruct with_first; [apply S1, W|apply S2, W].
-      - rewrite <- Eroot in W; apply (batch_losses_sound w bits _ _ step Hw Hb Hstep Hm Hr _ _ _
+      - assert (Pf : 0 < Q2R (further group (squared / (std * std)))).
+        { pose proof (Pos_real group); unfold further; rewrite square_times; apply Rmult_lt_0_compat; [nra|exact Hm]. }
+        rewrite <- Eroot, <- (further_root group) in W by lra.
+        apply (batch_losses_sound w bits _ _ step Hw Hb Hstep Pf Hr _ _ _ (Twice _ E') A o p q Dp Dq W).
+      - assert (Pf : 0 < Q2R (further group (squared / (std * std)))).
+        { pose proof (Pos_real group); unfold further; rewrite square_times; apply Rmult_lt_0_compat; [nra|exact Hm]. }
+        cbv zeta in W; rewrite <- Eroot, <- (further_root group) in W by lra.
+        apply (replaced_losses_sound w bits _ _ step _ _ _ Hw Hb Hstep Pf Hr (Twice _ E') A o p q Dp Dq W).
+      - rewrite <- Eroot in W; apply (copies_losses_sound w bits _ size records step dense tail _ Hw Hb Hm
+                                         (many_found _ _ _ _ _ _ _ _ _ F Ec) Hstep
                                          (Twice _ E') A o p q Dp Dq W).
-      - rewrite <- Eroot in W; apply (replaced_losses_sound w bits _ _ step _ _ _ Hw Hb Hstep Hm Hr
-                                         (Twice _ E') A o p q Dp Dq W).
-      - rewrite <- Eroot in W; apply (copies_losses_sound w bits _ size records Hw Hb Hm
-                                         (many_found _ _ _ _ _ _ _ _ F Ec) step dense tail _ Hstep
-                                         (Twice _ E') A o p q Dp Dq W). }
+      - rewrite <- Eroot in W; destruct (Qle_bool 1 rate) eqn:G1.
+        + apply Qle_bool_R in G1; rewrite Q2R_number in G1; replace (Q2R rate) with 1 in W by lra.
+          set (ratio := (squared / (std * std))%Q) in *.
+          assert (Root : sqrt (Q2R (further group ratio)) = INR (Pos.to_nat group) * sqrt (Q2R ratio))
+            by (apply further_root; lra).
+          assert (Pf : 0 < Q2R (further group ratio)).
+          { pose proof (Pos_real group); unfold further; rewrite square_times; apply Rmult_lt_0_compat; [nra|exact Hm]. }
+          destruct (gathered_all_sound w bits _ _ _ step _ _ _ _ Hw Hb Pf Root Hstep E' A o p q Dp Dq) as [S1 S2].
+          unfold k; destruct with_first; [apply S1, W|apply S2, W].
+        + apply Qle_bool_R_false in G1; rewrite Q2R_number in G1.
+          destruct (gathered_losses_sound w bits _ group rate step _ _ _ _ Hw Hb Hm ltac:(lra) Hstep E' A o p q Dp Dq)
+            as [S1 S2].
+          unfold k; destruct with_first; [apply S1, W|apply S2, W]. }
     destruct m as [|drawn moved squared d std|moved squared d scale|moved squared d scale|moved squared d std
                   |truth answers|drawn moved squared d scale|moved squared d scale| |];
       cbn [losses_of] in E; try discriminate E.
@@ -2669,7 +2915,7 @@ Proof.
       pose proof (Req_le _ _ (eq_sym (root_of_ratio squared scale Sq B))) as Root.
       destruct (Pos.eqb_spec many 1) as [Alone|_]; [|discriminate E].
       intros W; specialize (W Alone); unfold laplace_contrast_losses in E; unfold hidden_below in W.
-      destruct (contrast_of drawn r0) as [rate|share| |] eqn:Ec; try discriminate E.
+      destruct (contrast_of_one drawn r0) as [rate|share one|rate one|size records|rate one] eqn:Ec; try discriminate E.
       + assert (rate = share_drawn drawn) as -> by (revert Ec; destruct drawn, r0; cbn; congruence).
         pose proof (laplace_step_losses_sound w bits _ _ step _ Hw Hb Hstep Hr Root _ _ _ _ E A o p q Dp
                       (proj1 Dq)) as [S1 S2].
@@ -2968,7 +3214,7 @@ Proof.
     apply Entered; assumption.
 Qed.
 
-Strategy transparent [step_losses batch_losses replaced_losses copies_losses laplace_loss geometric_loss discrete_gaussian_loss odds_loss LossComposition.composed loss_delta_at_most].
+Strategy transparent [step_losses batch_losses replaced_losses copies_losses gathered_losses laplace_loss geometric_loss discrete_gaussian_loss odds_loss LossComposition.composed loss_delta_at_most].
 
 (** ** Laplace noise alone *)
 

@@ -244,9 +244,9 @@ def privacy_loss(
 
     Source: Zhu, Dong, Wang 2022, Theorems 10 and 11.
     Check: run_loss, step_losses_sound, batch_losses_sound, replaced_losses_sound,
-        copies_losses_sound, laplace_loss_sound, laplace_step_losses_sound,
-        laplace_batch_losses_sound, geometric_loss_sound, discrete_gaussian_loss_sound,
-        odds_loss_sound, composed_sound, loss_delta_sound.
+        copies_losses_sound, gathered_losses_sound, laplace_loss_sound,
+        laplace_step_losses_sound, laplace_batch_losses_sound, geometric_loss_sound,
+        discrete_gaussian_loss_sound, odds_loss_sound, composed_sound, loss_delta_sound.
     """
     return _proved(
         run, parts, shares, group, _grid(step, doublings, dense, digits, cut), delta, epsilon

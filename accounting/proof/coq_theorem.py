@@ -141,8 +141,11 @@ def coq_theorem(document: bytes) -> str:
         node["rule"] in _COMPOSED and node["parameters"].get("group", 1) > 1
         for node in parsed["nodes"]
     )
-    if at_once and any(m["kind"] in _SCHEMES for m in parsed["mechanisms"]):
-        raise BeyondTheorem("groups in samples: their losses are not proved.")
+    if at_once and any(m["kind"] == "sampled-with-replacement" for m in parsed["mechanisms"]):
+        raise BeyondTheorem("groups in batches drawn with replacement: no losses are proved.")
+    samples = [m for m in parsed["mechanisms"] if m["kind"] in _SCHEMES]
+    if at_once and any(m["event"]["kind"] == "laplace" for m in samples):
+        raise BeyondTheorem("groups in samples with Laplace noise: no losses are proved.")
     numbers_of = _party_numbers(parsed)
     names = _party_lists(parsed["events"], numbers_of)
     losses = any(node["rule"] in _COMPOSED for node in parsed["nodes"])

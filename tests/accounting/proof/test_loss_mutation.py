@@ -18,6 +18,7 @@ from dpledger.accounting.check import pld_checker, statements
 from dpledger.accounting.check.reading import CertificateWrong, Undecided
 from dpledger.accounting.proof.certificate import Certificate, certify
 from dpledger.accounting.proof.derivation import Step
+from dpledger.accounting.proof.extracted import agrees, extracted_checker, run_extracted
 from dpledger.accounting.proof.losses import epsilon_upper, suggested
 from dpledger.accounting.proof.prover import Search, _assumed, privacy_loss
 from dpledger.mechanisms import (
@@ -46,6 +47,7 @@ from .test_mutation import (
     Truth,
     bend_alike,
     bent_text,
+    forged,
     make_fit,
     mutate,
     of_parties,
@@ -342,3 +344,71 @@ def test_bent_loss_distributions_prove_nothing_false(certificates):
     accepted = mutate_losses(certificates, MUTATIONS, seed=8)
     assert accepted["change_losses"] > 0
     assert accepted["change_cunningly"] > 0
+
+
+# --- the second checker ------------------------------------------------------------------------
+
+
+def group_examples():
+    """Losses of records at once, by name: of what both checkers know."""
+
+    def sums(relation: Adjacency, noise: float):
+        return GaussianStep(sum_of_bounded(1, relation), noise)
+
+    def counts(bound, relation: Adjacency):
+        return declared(bound, "counts", adjacency=relation, norm=Norm.L1)
+
+    poisson = PoissonSampled(sums(ADD, 2.0), 0.125)
+    return {
+        "answers": lambda: coarse(Repeated(RandomisedResponse(0.75, 3), 3), group=3),
+        "laplace": lambda: certify(
+            [event(Repeated(LaplaceStep(counts(1, ADD), 8.0), 4))], delta=DELTA, group=3
+        ),
+        "whole numbers": lambda: coarse(
+            DiscreteGaussianStep(declared(1, "l2", adjacency=ADD), 4.0),
+            DiscreteLaplaceStep(counts(2, ADD), 8.0),
+            group=2,
+        ),
+        "poisson": lambda: coarse(Repeated(poisson, 2), group=3),
+        "poisson, zeroed": lambda: coarse(PoissonSampled(sums(ZERO, 2.0), 0.0625), group=4),
+        "poisson, replaced": lambda: coarse(PoissonSampled(sums(REPLACE, 4.0), 0.125), group=3),
+        "fixed batch": lambda: coarse(
+            SampledWithoutReplacement(sums(REPLACE, 4.0), 2, 29), group=3
+        ),
+        "parties": lambda: coarse(
+            *(LaplaceStep(counts(1, ADD), 9.0), sums(ADD, 9.0), poisson),
+            parties=[("a",), (), ("b",)],
+            group=2,
+        ),
+    }
+
+
+@pytest.mark.skipif(
+    extracted_checker() is None, reason="dpledger-check is not built (make -C proofs checker)"
+)
+def test_bent_losses_of_groups_get_one_verdict(tmp_path):
+    made = {name: make() for name, make in group_examples().items()}
+    documents = [c.to_json_bytes() for c in made.values()]
+    bent = forged(made, MUTATIONS, 13, (*CHANGES, change_losses))
+    documents += [json.dumps(doc).encode() for *_, doc in bent]
+    verdicts, paths = [], []
+    for k, document in enumerate(documents):
+        verdicts.append(verdict_of(document))
+        paths.append(tmp_path / f"{k}.json")
+        paths[-1].write_bytes(document)
+    for path, verdict, found in zip(paths, verdicts, run_extracted(paths), strict=True):
+        if verdict is not None:  # what is too dear for one may not be for the other
+            assert (found.word == "proved") == bool(verdict), (path.read_text(), found.line)
+        if verdict:
+            assert agrees(found, verdict), (verdict, found.line)
+    assert sum(map(bool, verdicts)) > len(made) + 10
+
+
+def verdict_of(document):
+    """What Python's checker says: a verdict, False where it is wrong, None where it gives up."""
+    try:
+        return pld_checker.check(document)
+    except CertificateWrong:
+        return False
+    except Undecided:
+        return None

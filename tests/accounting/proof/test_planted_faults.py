@@ -21,7 +21,7 @@ pytestmark = [
 SOURCES = (
     *("MachineIntegers", "GaussianLosses", "Kronecker", "LossLists", "FixedPoint", "FixedGaussian"),
     *("Enclosure", "LossEnclosures", "LossComposition", "SampledLoss"),
-    *("GaussianDecision", "ReplacedLoss", "CopiesLoss"),
+    *("GaussianDecision", "ReplacedLoss", "CopiesLoss", "GroupLoss"),
     *("PureLoss", "LaplaceLoss", "SampledLaplace", "GeometricLoss", "LaplaceSums"),
     *("DiscreteGaussianShift", "DiscreteGaussianLoss"),
     *("Certificate", "Checker", "Operations", "Derivations", "Claims", "Soundness"),
@@ -199,8 +199,8 @@ RULES = {
     ),
     "replaced records as if taken out": (
         "Checker",
-        "Poisson rate, ReplaceOne => Exchanged rate",
-        "Poisson rate, ReplaceOne => Removed rate",
+        "Poisson rate, ReplaceOne => Some (Exchanged rate group)",
+        "Poisson rate, ReplaceOne => Some (Removed rate)",
     ),
     "a record half as far from its replacement": (
         "ReplacedLoss",
@@ -245,8 +245,8 @@ RULES = {
     ),
     "draws with replacement as if without": (
         "Checker",
-        "WithReplacement size records, _ => Copied size records",
-        "WithReplacement size records, _ => Batched (Zpos size # records)",
+        "guard (Pos.eqb group 1) (Copied size records)",
+        "guard (Pos.eqb group 1) (Batched (Zpos size # records))",
     ),
     "shares of more than no place holds": (
         "CopiesLoss",
@@ -267,22 +267,35 @@ RULES = {
     "numbers of places left out": ("CopiesLoss", "Some f => Some (f + rest)%Z", "Some f => Some f"),
     "no place rounded up": (
         "CopiesLoss",
-        "let low := power_below p (none / Zpos records) draws in",
-        "let low := power_above p (round_up none (Zpos records)) draws in",
+        "let low := power_below p (none / records) draws in",
+        "let low := power_above p (round_up none records) draws in",
     ),
     "draws out of more records": (
         "CopiesLoss",
-        "let over := (k * (records - 1))%Z in",
+        "let over := (k * (records - hit))%Z in",
         "let over := (k * records)%Z in",
     ),
-    "a share of more records": ("Checker", "Zpos size # records", "Zpos size # (2 * records)"),
+    "a share of more records": (
+        "Checker",
+        "then Zpos size # records else 1",
+        "then Zpos size # (2 * records) else 1",
+    ),
+    "a share of more records, of Laplace noise": (
+        "Checker",
+        "FixedBatch size records => Zpos size # records",
+        "FixedBatch size records => Zpos size # (2 * records)",
+    ),
     "one order of a batch": (
         "SampledLoss",
         "addition k))\n                (tl up))",
         "removal k))\n                (tl up))",
     ),
     "repetitions of a sampled step": ("Checker", "(inner, (often * n)%positive", "(inner, often"),
-    "losses that occur once": ("Checker", "(side losses) (n * answers_met i)", "(side losses) 1"),
+    "losses that occur once": (
+        "Checker",
+        "(side losses) (n * answers_met i) in",
+        "(side losses) (answers_met i) in",
+    ),
     "losses of less than all records": (
         "Checker",
         "(Z.to_pos (2 ^ (w + bits)))) 1 step",
@@ -332,8 +345,8 @@ RULES = {
     ),
     "Laplace noise on samples, not squared": (
         "Checker",
-        "then laplace_contrast_losses (contrast_of drawn moved) w bits (squared / (scale * scale))",
-        "then laplace_contrast_losses (contrast_of drawn moved) w bits (squared / scale)",
+        "laplace_contrast_losses (contrast_of_one drawn moved) w bits (squared / (scale * scale))",
+        "laplace_contrast_losses (contrast_of_one drawn moved) w bits (squared / scale)",
     ),
     "groups of records in samples with Laplace noise": (
         "Checker",
@@ -711,8 +724,58 @@ RULES = {
     ),
     "samples of several records at the price of one": (
         "Checker",
-        "positive_number squared && Pos.eqb group 1\n",
-        "positive_number squared\n",
+        "Some (if Pos.eqb group 1 then Removed rate else Gathered rate group)",
+        "Some (Removed rate)",
+    ),
+    "a batch of several records at the price of one": (
+        "Checker",
+        "(Batched (share_of_batch (group * size) records) group)",
+        "(Batched (share_of_batch size records) group)",
+    ),
+    "replaced records that take part as often as one": (
+        "Checker",
+        "(any_of rate group) step dense tail",
+        "rate step dense tail",
+    ),
+    "replaced records as far apart as one": (
+        "Checker",
+        "twice (replaced_losses w bits (further group ratio) (any_of",
+        "twice (replaced_losses w bits ratio (any_of",
+    ),
+    "none of them drawn more often": (
+        "Checker",
+        "(Zpos (Qden rate) - Qnum rate) ^ Zpos group)",
+        "(Zpos (Qden rate) - Qnum rate))",
+    ),
+    "records replaced in a batch at the shift of one": (
+        "Checker",
+        "twice (batch_losses w bits (further group ratio) share",
+        "twice (batch_losses w bits ratio share",
+    ),
+    "draws with replacement of several records at the price of one": (
+        "Checker",
+        "guard (Pos.eqb group 1) (Copied",
+        "Some (Copied",
+    ),
+    "all records of a group at the shift of one": (
+        "Checker",
+        "step_losses w bits (further group ratio) 1",
+        "step_losses w bits ratio 1",
+    ),
+    "thresholds of those that take part above what is left": (
+        "GroupLoss",
+        "let target := (low - most)%Z",
+        "let target := low",
+    ),
+    "numbers of those that take part, forgotten": (
+        "GroupLoss",
+        "Some (f + rest)%Z",
+        "Some f",
+    ),
+    "none takes part more often than it does": (
+        "GroupLoss",
+        "(2 ^ p - below p none (",
+        "(2 ^ p - below p most (",
     ),
     "a loss below that of no step": ("GeometricLoss", "masses := [2 ^ w]", "masses := [2 ^ w - 1]"),
 }

@@ -150,6 +150,7 @@ class SqliteLedger(Ledger):
                 with cls(made) as ledger:
                     ledger.set_budget(budget)
                 os.link(made, path)
+                made.unlink()  # at once: a ledger with two names takes nothing
         except OSError as error:
             why = f"{path} must be a new file: a ledger is never overwritten ({error.strerror})"
             raise LedgerError(why) from error

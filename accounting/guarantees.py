@@ -180,10 +180,11 @@ class Guarantee:
         adjacency: the relation of all events; None only where no event speaks of one.
         delta: at which epsilon is.
         epsilon: encloses the smallest epsilon for these sensitivities and noises (for a Gaussian
-            mixture step, whose dominating pair need not be met: that of the pair; for accumulated
-            batches: that of each with its share of the noise; for batches drawn with replacement:
-            from that of one copy to that of the pair); infinite where
-            something left without a mechanism.
+            mixture step, several batches of a fixed size, and groups with discrete Gaussian noise,
+            whose dominating pair need not be met: that of the pair; for accumulated batches: that
+            of each with its share of the noise; for batches drawn with replacement: from that of
+            one copy, or of the pair, to that of the pair); infinite where something left without a
+            mechanism.
         notion: Gdp, infinite where not only Gaussian steps ran.
         mu: where not only Gaussian steps ran no finite mu is known: its upper end is infinite.
         rho: of zCDP; its upper end is infinite unless every step has one.

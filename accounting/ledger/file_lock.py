@@ -70,7 +70,10 @@ class FileLock:
 
     def is_of(self, path: Path) -> bool:
         """Return whether what is locked still has this name."""
-        return os.path.samestat(os.fstat(self._descriptor), path.stat())
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), path.stat())
+        except OSError:
+            return False
 
     def _unlock(self) -> None:
         if sys.platform != "win32":

@@ -165,8 +165,9 @@ class SqliteLedger(Ledger):
         """Close the file."""
         with self._lock:
             self._connection.close()
-            if self._folder_lock is not None:
-                self._folder_lock.close()
+            lock, self._folder_lock = self._folder_lock, None
+            if lock is not None:
+                lock.close()
 
     def verify(self, *, expected_head: str | None = None) -> Verification:
         """As `Ledger.verify`; also finds tables and triggers that are not the ledger's own.

@@ -565,8 +565,14 @@ def test_a_folder_that_was_replaced_takes_no_reservations(folder: Path) -> None:
         run = ledger.run("a", configuration_hash="x")
         home.rename(folder / "before")
         home.mkdir()
+        with pytest.raises(LedgerError, match="moved"):
+            run.reserve([event(1)], NOWHERE)
         (folder / "before" / "ledger").rename(path)
         with pytest.raises(LedgerError, match="moved"):
             run.reserve([event(1)], NOWHERE)
+        home.rename(folder / "again")
+        with pytest.raises(LedgerError, match="moved"):
+            run.reserve([event(1)], NOWHERE)
+        (folder / "again").rename(home)
     with SqliteLedger(path) as again:
         again.run("a", configuration_hash="x").reserve([event(1)], NOWHERE)

@@ -18,13 +18,12 @@ from contextlib import closing, suppress
 from fractions import Fraction
 from itertools import count, product
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
+from tests.interrupts import interrupted
 
 import dpledger as dp
 from dpledger.accounting.guarantees import guarantee
@@ -71,31 +70,6 @@ def event(mechanism: Mechanism | None = None, place: int = 1, *parties: str) -> 
 # --- ledgers ------------------------------------------------------------------------------------
 
 
-def interrupted(call: Callable[[], object], line: int) -> bool:
-    """Raise `KeyboardInterrupt` at a line of what `call` runs in the ledger; whether there was."""
-    left = line
-
-    def trace(frame: FrameType, kind: str, _: object) -> Callable[..., Any] | None:
-        nonlocal left
-        if not frame.f_code.co_filename.endswith(("state.py", "memory.py")):
-            return None
-        left -= kind == "line"
-        if left == 0:
-            sys.settrace(None)
-            raise KeyboardInterrupt
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        call()
-    except KeyboardInterrupt:
-        return True
-    finally:
-        sys.settrace(before)
-    return False
-
-
 BUDGETS: dict[str, tuple[Budget, Mechanism]] = {
     "filter": (Budget(Rdp(Fraction(4), Fraction(5, 8)), REPLACE), gaussian()),
     "plan": (Budget(ApproxDp(2, 1e-5), REPLACE), laplace()),
@@ -121,7 +95,7 @@ def test_a_ledger_says_what_its_rows_say_wherever_it_was_interrupted(kind: str, 
             "a reservation": lambda: run.reserve(events[2:3], NOWHERE),  # noqa: B023
             "a message": lambda: run.commit(token, np.zeros(2)),  # noqa: B023
         }
-        was = interrupted(calls[entry], line)
+        was = interrupted(calls[entry], line=line, among="ledger/state.py")
         granted = 2
         with suppress(BudgetExceeded, LedgerError):
             for each in (*events[2:], *events):

@@ -7,7 +7,6 @@
 """
 
 import struct
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -16,13 +15,13 @@ from hashlib import sha256
 from itertools import count
 from math import comb, exp, inf, log
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.interrupts import interrupted
 
 from dpledger.accounting.composition import UnpricedMechanism
 from dpledger.accounting.guarantees import guarantee
@@ -795,34 +794,6 @@ def test_rows_that_come_while_a_ledger_is_read_are_of_another_moment(tmp_path: P
         assert ledger.guarantee(delta=1e-5).grade is Grade.ESTIMATE
 
 
-def interrupted(call: Callable[[], object], *, line: int, room: str = "accounting") -> bool:
-    """Raise `KeyboardInterrupt` at the given line of a room that `call` runs, counted.
-
-    Returns whether there was one.
-    """
-    left = line
-
-    def trace(frame: FrameType, kind: str, _: object) -> Callable[..., Any] | None:
-        nonlocal left
-        if room not in frame.f_code.co_filename:
-            return None
-        left -= kind == "line"
-        if kind == "line" and left == 0:
-            sys.settrace(None)
-            raise KeyboardInterrupt
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        call()
-    except KeyboardInterrupt:
-        return True
-    finally:
-        sys.settrace(before)
-    return False
-
-
 def test_no_interrupt_of_a_reservation_makes_room_in_a_budget() -> None:
     """Half of a row was in the state, and the row was taken in again: six steps paid for eight."""
     for line in count(1):
@@ -834,7 +805,7 @@ def test_no_interrupt_of_a_reservation_makes_room_in_a_budget() -> None:
         def spend(run: Run = run) -> None:
             run.reserve([event(step())], NOWHERE)
 
-        was = interrupted(spend, line=line)
+        was = interrupted(spend, line=line, among="accounting")
         with suppress(BudgetExceeded):
             for _ in range(7):
                 spend()
@@ -859,7 +830,7 @@ def test_no_interrupt_locks_a_folder_for_others(tmp_path: Path, first: int) -> N
             def spend(run: Run = run) -> None:
                 run.reserve([event(step())], NOWHERE)
 
-            was = interrupted(spend, line=line, room="sqlite.py")
+            was = interrupted(spend, line=line, among="sqlite.py")
             spend()
             second.reserve([event(step())], NOWHERE)
             with suppress(BudgetExceeded):

@@ -24,6 +24,14 @@ from dpledger.audits.claims.policy import Check, final_verdict
 from dpledger.mechanisms import Adjacency, InvalidParameter, PoissonSampled, Repeated
 
 ADJACENCY = Adjacency.ZERO_OUT_ONE
+OWN_MEAN = StatedRelease(
+    MechanismKind.GAUSSIAN,
+    clip_norm=1.0,
+    averaging=Averaging.OWN,
+    divisor=50,
+    noise=0.1,
+    rounds=1,
+)
 STEPS = StatedRelease(MechanismKind.GAUSSIAN, sensitivity=2.0, noise=20.0, rounds=100)
 
 
@@ -162,16 +170,7 @@ def test_a_mean_over_a_samples_own_number_is_dear_at_whatever_rate(
     relation: Adjacency, stated: dict[str, int]
 ) -> None:
     """A Poisson sample may hold one record; without a rate it was priced as 50 of them."""
-    mean = StatedRelease(
-        MechanismKind.GAUSSIAN,
-        clip_norm=1.0,
-        averaging=Averaging.OWN,
-        divisor=50,
-        noise=0.1,
-        rounds=3,
-        sampling=Sampling.POISSON,
-        **stated,
-    )
+    mean = replace(OWN_MEAN, rounds=3, sampling=Sampling.POISSON, **stated)
     found = judged([mean], PromisedEpsilon(9.0, 1e-5), adjacency=relation)
     assert found.verdict is not ClaimVerdict.HOLDS
     assert found.true.upper_float > 180.0
@@ -192,16 +191,7 @@ def test_a_mean_over_a_samples_own_number_is_dear_at_whatever_rate(
 def test_a_mean_over_a_last_smaller_batch_is_over_its_records(
     stated: dict[str, Any], last: int
 ) -> None:
-    mean = StatedRelease(
-        MechanismKind.GAUSSIAN,
-        clip_norm=1.0,
-        averaging=Averaging.OWN,
-        divisor=50,
-        noise=0.1,
-        rounds=1,
-        sampling=Sampling.SHUFFLED,
-        **stated,
-    )
+    mean = replace(OWN_MEAN, sampling=Sampling.SHUFFLED, **stated)
     found = judged([mean], PromisedEpsilon(1e4, 1e-5), adjacency=Adjacency.REPLACE_ONE)
     dearest = epsilon_from_delta(mu_squared=(2.0 / last / 0.1) ** 2, delta=1e-5)
     assert found.true.upper_float == pytest.approx(dearest.upper_float)

@@ -80,17 +80,14 @@ class FileLock:
             with suppress(OSError):
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
-    def shut_in_child(self) -> None:
-        """Close the descriptor, without a word about the lock, which is the parent's."""
-        self._shut()
-
 
 _OPEN = weakref.WeakSet[FileLock]()
+"""All there are, for a child to close: without unlocking, since the lock is its parent's."""
 
 
 def _shut_all() -> None:
     for lock in list(_OPEN):
-        lock.shut_in_child()
+        lock._shut()
 
 
 if hasattr(os, "register_at_fork"):

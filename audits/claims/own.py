@@ -134,29 +134,32 @@ class _Reading:
 
     def refusal(self, releases: Sequence[StatedRelease]) -> ClaimPrice | None:
         """Return why no theorem prices the releases by this reading; None where one may."""
+        why = self._unpriced(releases)
+        if why is None:
+            return None
+        return ClaimPrice(Enclosure.hull(Enclosure.of(0), Enclosure.of(inf)), why)
+
+    def _unpriced(self, releases: Sequence[StatedRelease]) -> str | None:
+        answers = any(r.kind is MechanismKind.RANDOMISED_RESPONSE for r in releases)
+        if answers and self.adjacency not in (Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE):
+            return "randomised response is priced for a record whose answer is replaced"
         schemes = {r.sampling or self.sampling for r in releases if r.sampled}
-        why = None
         try:
             for scheme in (Sampling.SHUFFLED, Sampling.WITH_REPLACEMENT):
                 if scheme in schemes:
                     require_rule(scheme, self.adjacency)
         except InvalidParameter as none:
-            why = str(none)
-        answers = any(r.kind is MechanismKind.RANDOMISED_RESPONSE for r in releases)
-        if answers and self.adjacency not in (Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE):
-            why = "randomised response is priced for a record whose answer is replaced"
+            return str(none)
         for release in releases:
             scheme = release.sampling or self.sampling
-            if not release.sampled or scheme is not Sampling.WITH_REPLACEMENT or why is not None:
+            if not release.sampled or scheme is not Sampling.WITH_REPLACEMENT:
                 continue
             # a record may stand in all places of a batch, and nothing says how many these are
             if release.kind is not MechanismKind.GAUSSIAN:
-                why = "batches drawn with replacement are priced for Gaussian noise only"
-            elif self._rate_of(release, scheme) is None:
-                why = "batches drawn with replacement need batch and records"
-        if why is None:
-            return None
-        return ClaimPrice(Enclosure.hull(Enclosure.of(0), Enclosure.of(inf)), why)
+                return "batches drawn with replacement are priced for Gaussian noise only"
+            if self._rate_of(release, scheme) is None:
+                return "batches drawn with replacement need batch and records"
+        return None
 
 
 def _readings(releases: Sequence[StatedRelease], adjacency: Adjacency | None) -> Iterator[_Reading]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..accounting.numbers.enclosure import Enclosure, shown_down, shown_in_full, shown_up
+from ..mechanisms.sensitivity import float_up
 from .visible_text import visible
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def guarantee_data(found: Guarantee) -> dict[str, Any]:
     return {
         "adjacency": found.adjacency,
         "epsilon": found.epsilon,
-        "delta": float(found.delta),
+        "delta": float_up(found.delta),
         "records_per_unit": found.group,
         "mu": found.mu,
         "rho": found.rho,

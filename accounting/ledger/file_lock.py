@@ -29,7 +29,7 @@ class FileLock:
 
     def __init__(self, path: Path, flags: int = os.O_RDONLY) -> None:
         self._descriptor = os.open(path, flags)
-        self._shut = weakref.finalize(self, os.close, self._descriptor)
+        self.shut = weakref.finalize(self, os.close, self._descriptor)
         _OPEN.add(self)
 
     def taken(self, *, alone: bool) -> bool:
@@ -64,9 +64,9 @@ class FileLock:
 
         A second time does nothing.
         """
-        if self._shut.alive:
+        if self.shut.alive:
             self.release()
-            self._shut()
+            self.shut()
 
     def is_of(self, path: Path) -> bool:
         """Return whether what is locked still has this name."""
@@ -87,7 +87,7 @@ _OPEN = weakref.WeakSet[FileLock]()
 
 def _shut_all() -> None:
     for lock in list(_OPEN):
-        lock._shut()
+        lock.shut()
 
 
 if hasattr(os, "register_at_fork"):

@@ -50,7 +50,11 @@ def largest_entry(array: FloatArray) -> float:
 
 
 def lengths(vectors: FloatArray) -> FloatArray:
-    """Return l2 norms of vectors of shape (..., d), without under- or overflow of squares."""
+    """Return l2 norms of vectors of shape (..., d), without under- or overflow of squares.
+
+    Each is added up alike, whatever vectors stand beside it and however they lie in memory.
+    """
+    vectors = np.ascontiguousarray(vectors)
     if vectors.shape[-1] == 1:
         return np.abs(vectors[..., 0])
     with np.errstate(all="ignore"):

@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import check_array
 
-from ...mechanisms.clipping import LENGTH_EXPONENT
+from ...mechanisms.clipping import LENGTH_EXPONENT, lengths
 from ...mechanisms.errors import DpledgerError, InvalidParameter, require_magnitude
 from ...mechanisms.protocols import FloatArray
 from ...mechanisms.row_blocks import RowBlocks, real_numbers
@@ -82,7 +82,7 @@ def unit_rows(rows: Rows, *, row_bound: float, clip: bool) -> Rows:
         clip: whether to cut; else longer rows raise `InvalidParameter`, which tells about them.
     """
     require_magnitude("row_bound", row_bound, LENGTH_EXPONENT)
-    norms = np.asarray(row_norms(rows), dtype=np.float64)
+    norms = lengths(rows) if isinstance(rows, np.ndarray) else np.asarray(row_norms(rows))
     if not clip and not np.all(norms <= row_bound * _ROUNDING):
         raise InvalidParameter(
             "row norms", "above the bound", f"at most row_bound={row_bound}; clip=True cuts longer"

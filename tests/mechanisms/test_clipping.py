@@ -11,6 +11,7 @@ from scipy import sparse
 from dpledger.mechanisms import EventList, PrivateDataset, SamplingCurator, SeededSampler
 from dpledger.mechanisms.clipping import cut_slopes, cut_to_bound, lengths, project_to_ball
 from dpledger.mechanisms.sparse_records import sparse_records
+from dpledger.runs.estimators.rows import unit_rows
 from dpledger.solvers.losses import Hinge
 
 vectors = st.lists(st.floats(-1e9, 1e9), min_size=3, max_size=3).map(np.array)
@@ -162,3 +163,18 @@ def hinge_gradient(rows: np.ndarray, at: np.ndarray) -> np.ndarray:
     value = data.sum_gradient(Hinge(), at)
     assert value.sensitivity.value == 1.0
     return curator.release(value, noise_std=1e-6, round=1, release="g")
+
+
+@pytest.mark.parametrize("width", [3, 9, 129, 8193, 20_011])
+def test_a_vector_is_as_long_alone_as_among_others(width: int) -> None:
+    """Nor does it matter how vectors lie in memory, by which NumPy chooses its order of sums."""
+    among = np.random.default_rng(width).normal(size=(5, width))
+    for rows in (among, np.asfortranarray(among), np.repeat(among, 2, axis=1)[:, ::2]):
+        found, cut = lengths(rows), unit_rows(rows, row_bound=1.0, clip=True)
+        assert isinstance(cut, np.ndarray)
+        for i in range(5):
+            assert lengths(rows[i : i + 1])[0] == lengths(rows[i]) == found[i]
+            alone = unit_rows(rows[i : i + 1], row_bound=1.0, clip=True)
+            assert isinstance(alone, np.ndarray)
+            assert np.array_equal(alone[0], cut[i])
+    assert np.allclose(found, np.sqrt(np.sum(among**2, axis=1)), rtol=1e-14)

@@ -41,7 +41,7 @@ from .numbers.roots import brent
 from .renyi.curves import Selection
 
 _TOLERANCE = 1e-7
-_FAST_TOLERANCE = 1e-9
+_FAST_TOLERANCE = 1e-8
 _WIDEST = 5e-4
 """The relative width of an enclosure of epsilon that counts as how well it is known, at most."""
 _LEAST, _GREATEST = 2.0**-47, 2.0**32
@@ -100,9 +100,9 @@ def calibrate_noise_multiplier(
 ) -> Calibration:
     """Return the smallest noise multiplier whose planned events meet the target.
 
-    It lies at most 1e-6 (relative) above the smallest; usually it is the smallest to a few units in
-    the last place. Where the enclosure of its epsilon is wider than 1e-6, that may end below the
-    target by twice its width, up to 1e-3.
+    It lies at most 1e-6 (relative) above the smallest; of Gaussian steps alone it is the smallest
+    to a few units in the last place. Where the enclosure of its epsilon is wider than 1e-6, that
+    may end below the target by twice its width, up to 1e-3.
 
     Args:
         plan: from noise multiplier (noise_std / sensitivity) to events; more must not cost more.
@@ -243,8 +243,9 @@ def _smallest(aim: _Aim, *, least: float) -> _Found | None:
     first = attempt(start)
     if first.near:
         return first
-    # epsilon falls about as fast as the number grows
-    step = max(step, min(2 * abs(first.excess), 1.0))
+    # epsilon falls about as fast as the number grows, or some times as fast
+    if abs(first.excess) > 4 * step:
+        step = min(2 * abs(first.excess), 1.0)
     below, above = (None, first) if first.meets else (first, None)
     for x in _outward(start, step, towards=least if first.meets else _GREATEST):
         found = attempt(x)
@@ -283,7 +284,9 @@ def _start(aim: _Aim, least: float) -> tuple[float, float]:
     try:
         at_one = aim.group**2 * composed(aim.plan(1.0)).mu_squared.upper_float
     except UnpricedMechanism:
-        return _fast_start(aim, least), 2.0**-26
+        # a little above, where the upper end of an enclosure meets the target, too
+        start = _fast_start(aim, least) * (1 + 2 * _FAST_TOLERANCE)
+        return min(start, _GREATEST), 0.9 * _TOLERANCE
     # the answer, if every noise_std grows in proportion
     start = sqrt(at_one) / mu_from_epsilon_delta(epsilon=aim.target, delta=aim.delta).lower_float
     return min(max(start, least), _GREATEST), 2.0**-52
@@ -295,21 +298,25 @@ def _fast_start(aim: _Aim, least: float) -> float:
     @lru_cache(maxsize=256)
     def excess(log_x: float) -> float:
         ratio = aim.quick_epsilon(exp(log_x)) / float(aim.target)
-        return min(max(log(ratio), -_FAR), _FAR) if ratio > 0 else -_FAR
+        far = min(max(log(ratio), -_FAR), _FAR) if ratio > 0 else -_FAR
+        # near enough is a root: the two steps that a root finder would add tell nothing new
+        return far if abs(far) > _FAST_TOLERANCE else 0.0
 
-    # epsilon falls about as fast as the number grows: so far at first, and then twice as far
+    # epsilon falls about as fast as the number grows: so far at first, then as it fell
     first, last = log(least), log(_GREATEST)
     here = max(first, 0.0)
     too_little = excess(here) > 0
-    far = min(max(abs(excess(here)), 2.0**-10), log(16)) * 1.1
-    while True:
+    far = min(max(abs(excess(here)), 2.0**-10), log(4)) * 1.1
+    while excess(here):
         there = min(here + far, last) if too_little else max(here - far, first)
         if there == here:
             return _GREATEST if too_little else least
-        if (excess(there) > 0) is not too_little:
-            break
-        here, far = there, min(2 * far, log(16))
-    return exp(brent(excess, here, there, xtol=_FAST_TOLERANCE))
+        if not excess(there) or (excess(there) > 0) is not too_little:
+            return exp(brent(excess, here, there, xtol=_FAST_TOLERANCE))
+        fell = abs(excess(here) - excess(there))
+        reach = 1.1 * far * abs(excess(there)) / fell if fell else inf
+        here, far = there, min(reach, 3 * far, log(16))
+    return exp(here)
 
 
 def _outward(start: float, step: float, *, towards: float) -> Iterator[float]:

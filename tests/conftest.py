@@ -1,5 +1,6 @@
 """Guards that hold for every test."""
 
+import gc
 import sys
 from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
@@ -31,6 +32,12 @@ sys.meta_path.insert(0, _BareImportGuard())
 # a drawn example may take as long as a busy machine makes it
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+
+def pytest_collection_finish() -> None:
+    """Keep ten thousand tests out of every collection of garbage: it took 7 % of the time."""
+    gc.collect()
+    gc.freeze()
 
 
 Calls = Callable[[Callable[[], object]], int]

@@ -1,4 +1,4 @@
-"""An interrupt at any line: what a key, a timeout's signal or a lack of memory does to a call."""
+"""Something at any line: what an interrupt, or the handler of a signal, does to a call."""
 
 import sys
 from collections.abc import Callable
@@ -6,11 +6,12 @@ from types import FrameType
 from typing import Any
 
 
-def interrupted(call: Callable[[], object], *, line: int, among: str) -> bool:
-    """Raise `KeyboardInterrupt` at a line that `call` runs, and return whether it came so far.
+def handled(call: Callable[[], object], act: Callable[[], None], *, line: int, among: str) -> bool:
+    """Do `act` before a line that `call` runs, as a signal may; return whether it came so far.
 
     Args:
-        call: what is interrupted.
+        call: what is run.
+        act: what is done in between; what it raises, `call` raises.
         line: which of the lines it runs, from 1.
         among: those of files with this in their path are counted.
     """
@@ -23,15 +24,26 @@ def interrupted(call: Callable[[], object], *, line: int, among: str) -> bool:
         left -= kind == "line"
         if kind == "line" and left == 0:
             sys.settrace(None)
-            raise KeyboardInterrupt
+            act()
         return trace
 
     before = sys.gettrace()
     sys.settrace(trace)
     try:
         call()
-    except KeyboardInterrupt:
-        return True
     finally:
         sys.settrace(before)
+    return left <= 0
+
+
+def interrupted(call: Callable[[], object], *, line: int, among: str) -> bool:
+    """Raise `KeyboardInterrupt` at a line that `call` runs, and return whether it came so far."""
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    try:
+        handled(call, interrupt, line=line, among=among)
+    except KeyboardInterrupt:
+        return True
     return False

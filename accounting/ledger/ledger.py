@@ -10,8 +10,8 @@ and fetch, and everything that is decided is decided here and in `state`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import inf
@@ -235,9 +235,7 @@ class Ledger(ABC):
             raise InvalidParameter("configuration_hash", configuration_hash, "a hash")
         opening = RunOpened(configuration_hash, None if plan is None else tuple(plan), _now())
         with self._lock:
-            self._catch_up()  # most of it before others have to wait
-            with self._writing():
-                self._catch_up()
+            with self._appending():
                 known = self._state.runs.get(run)
                 row = self._put(run, opening) if known is None else None
             if row is not None:
@@ -499,9 +497,7 @@ class Ledger(ABC):
 
     def append_entry(self, run: str, entry: Entry) -> Row:
         with self._lock:
-            self._catch_up()  # most of it before others have to wait
-            with self._writing():
-                self._catch_up()
+            with self._appending():
                 # an older copy would take a reservation, or another message for one, a second time
                 releases = isinstance(entry, Reserved | MessageLeft)
                 if releases:
@@ -515,6 +511,23 @@ class Ledger(ABC):
             if releases and self._anchor is not None:
                 self._anchor.append(Head(row.sequence, row.hash))
             return row
+
+    @contextmanager
+    def _appending(self) -> Generator[None]:
+        """Be the only writer, with all rows taken in; the caller holds the lock.
+
+        A row that was read before it was undone, by the handler of a signal, is forgotten.
+        """
+        self._catch_up()  # most of it before others have to wait
+        before = self._state.sequence
+        try:
+            with self._writing():
+                self._catch_up()
+                before = self._state.sequence
+                yield
+        except BaseException:
+            self._state.whole &= self._state.sequence == before
+            raise
 
     def _require_anchored(self) -> None:
         """Raise `RolledBack` if the ledger is behind its anchor."""
@@ -574,11 +587,18 @@ class Ledger(ABC):
         """Take in the rows that other writers appended; all rows, where one was left by half."""
         if self._still:
             return
-        if not self._state.whole:
-            self._state = LedgerState(Library(self.document))
-        while page := self._rows_after(self._state.sequence, _PAGE):
+        state = self._state if self._state.whole else LedgerState(Library(self.document))
+        while page := self._rows_after(state.sequence, _PAGE):
             for row in page:
-                self._state.apply(row)
+                before = state.sequence
+                try:
+                    if row.sequence > before:
+                        state.apply(row)
+                except TamperedLedger:
+                    # else the handler of a signal has taken it in meanwhile
+                    if state.sequence == before:
+                        raise
+        self._state = state
 
     @abstractmethod
     def _writing(self) -> AbstractContextManager[None]:

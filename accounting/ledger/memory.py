@@ -27,7 +27,7 @@ class MemoryLedger(Ledger):
     ) -> None:
         super().__init__()
         # a copy nobody else holds: a row taken away would say less than was spent
-        self._rows = list(rows)
+        self._rows = dict(enumerate(rows, start=1))
         self._documents = dict(documents or {})
         self._process = os.getpid()
 
@@ -46,13 +46,18 @@ class MemoryLedger(Ledger):
         yield
 
     def _store(self, row: Row, documents: Mapping[str, str]) -> None:
-        """Keep a row and the documents that it names."""
+        """Keep a row and the documents that it names, unless the handler of a signal was faster."""
         self._documents.update(documents)
-        self._rows.append(row)
+        if self._rows.setdefault(row.sequence, row) is not row:
+            raise LedgerError(
+                f"Expected no row {row.sequence} yet instead got one from the handler of a signal. "
+                "Nothing was recorded but that row."
+            )
 
     def _rows_after(self, sequence: int, limit: int) -> list[Row]:
         """Return up to `limit` rows after this number; rows are numbered without gaps from 1."""
-        return self._rows[sequence : sequence + limit]
+        last = min(sequence + limit, len(self._rows))
+        return [self._rows[number] for number in range(sequence + 1, last + 1)]
 
     def document(self, digest: str) -> str:
         """Return a document's text; raise `TamperedLedger` where there is none."""

@@ -11,6 +11,7 @@ row or a document; the hash chain finds the work of whoever goes around them.
 
 import os
 import random
+import re
 import sqlite3
 import time
 from collections.abc import Generator, Mapping
@@ -34,6 +35,9 @@ _SCHEMA_VERSION = 1
 
 _LONGEST_WAIT = 0.004
 """Seconds, at most, between two tries for the lock; random, so that writers do not meet again."""
+
+_MOUNTS = Path("/proc/self/mountinfo")
+"""What this process has mounted where, on Linux; the fifth word of a line is the place."""
 
 _SCHEMA = (
     """CREATE TABLE documents (
@@ -196,6 +200,12 @@ class SqliteLedger(Ledger):
         if read_only:
             self._execute("PRAGMA query_only = ON")
         else:
+            if _is_mounted(self.path):
+                raise LedgerError(
+                    f"{self.path} must not be mounted as a file, which has another name elsewhere, "
+                    "and its journal beside that; mount the folder that it is in. "
+                    "Nothing was recorded."
+                )
             self._execute("PRAGMA synchronous = EXTRA")
             with self._writing():
                 empty = not self._query("SELECT 1 FROM sqlite_master LIMIT 1")
@@ -236,6 +246,11 @@ class SqliteLedger(Ledger):
     def _writing(self) -> Generator[None]:
         """Hold the file's write lock; roll back what was written if the body raises."""
         with self._explained(), self._folder(writing=True):
+            if self._connection.in_transaction:  # whose end is not ours to decide
+                raise LedgerError(
+                    f"Expected {self.path} to be at rest instead got the handler of a signal that "
+                    "came while a row was written. Nothing was recorded."
+                )
             try:
                 self._execute("BEGIN IMMEDIATE")
                 self._require_name()
@@ -383,6 +398,18 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _is_mounted(path: Path) -> bool:
+    """Return whether a file is a mount point of its own; False where the system does not tell."""
+    try:
+        mounts = _MOUNTS.read_bytes()
+    except OSError:
+        return False
+    points = (mount.split()[4] for mount in mounts.splitlines())
+    octal = re.compile(rb"\\([0-7]{3})")  # of spaces, line ends and backslashes
+    named = (octal.sub(lambda found: bytes([int(found[1], 8)]), point) for point in points)
+    return os.fsencode(path) in named
 
 
 def _code(error: sqlite3.Error) -> int:

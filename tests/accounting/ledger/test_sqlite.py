@@ -424,6 +424,25 @@ def test_a_copy_of_a_handle_is_of_its_own_file_wherever_the_process_went(
             assert copy.path == ledger.path == tmp_path / "here" / "a.ledger"
 
 
+def test_a_file_that_is_mounted_by_itself_takes_nothing_and_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has another name elsewhere, and what a writer by that name had left was not seen here."""
+    path, beside = tmp_path / "a ledger\\", tmp_path / "a ledger"
+    for each in (path, beside):
+        SqliteLedger(each).close()
+    found = os.fsencode(path).replace(b"\\", rb"\134").replace(b" ", rb"\040")
+    mounts = tmp_path / "mountinfo"
+    root = b"21 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
+    mounts.write_bytes(root + b"36 21 8:1 /x.ledger " + found + b" rw - ext4 /dev/sda1 rw\n")
+    monkeypatch.setattr("dpledger.accounting.ledger.sqlite._MOUNTS", mounts)
+    with pytest.raises(LedgerError, match="mount the folder"):
+        SqliteLedger(path)
+    with SqliteLedger(path, read_only=True) as ledger:
+        assert ledger.verify().rows == 0
+    SqliteLedger(beside).close()
+
+
 def _linked(path: Path) -> None:
     os.link(path, path.with_name("other"))
 

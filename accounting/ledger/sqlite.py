@@ -119,6 +119,7 @@ class SqliteLedger(Ledger):
         mode = "rw" if read_only else "rwc"  # a reader, too, takes back what a killed writer left
         if not read_only:
             # a seed in it would show the noise: its files are its holder's alone
+            _require_nothing_left(self.path)
             with suppress(OSError):  # what the file system refuses, SQLite says
                 # one that is there is not opened: closing it would drop the locks of this process
                 os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -153,6 +154,7 @@ class SqliteLedger(Ledger):
                 made = Path(beside) / "ledger"
                 with cls(made) as ledger:
                     ledger.set_budget(budget)
+                _require_nothing_left(path)
                 os.link(made, path)
                 made.unlink()  # at once: a ledger with two names takes nothing
         except OSError as error:
@@ -398,6 +400,17 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _require_nothing_left(path: Path) -> None:
+    """Raise `LedgerError` for a new file beside the journal of another, which it would be given."""
+    beside = [path.with_name(path.name + ending) for ending in ("-journal", "-wal", "-shm")]
+    left = [each for each in beside if each.exists()]
+    if left and not path.exists():  # looked for last: who makes one has it before its journal
+        raise LedgerError(
+            f"{left[0]} must go first: it is what another ledger of this name had not finished. "
+            "Move it to where that ledger is now, and open that once. Nothing was made."
+        )
 
 
 def _is_mounted(path: Path) -> bool:

@@ -424,6 +424,26 @@ def test_a_copy_of_a_handle_is_of_its_own_file_wherever_the_process_went(
             assert copy.path == ledger.path == tmp_path / "here" / "a.ledger"
 
 
+@pytest.mark.parametrize("ending", ["-journal", "-wal", "-shm"])
+def test_a_new_ledger_is_not_made_beside_what_another_of_its_name_left(
+    tmp_path: Path, ending: str
+) -> None:
+    """It was rolled back into the new file, which then had the old one's budget."""
+    path = tmp_path / "a.ledger"
+    left = path.with_name(path.name + ending)
+    left.write_bytes(b"of another")
+    budget = Budget(Gdp(1), Adjacency.REPLACE_ONE)
+    with pytest.raises(LedgerError, match="must go first"):
+        SqliteLedger.create(path, budget)
+    with pytest.raises(LedgerError, match="must go first"):
+        SqliteLedger(path)
+    assert os.listdir(tmp_path) == [left.name]
+    left.unlink()
+    SqliteLedger.create(path, budget)
+    with SqliteLedger(path) as ledger:
+        assert ledger.verify().rows == 1
+
+
 def test_a_file_that_is_mounted_by_itself_takes_nothing_and_can_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

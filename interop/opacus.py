@@ -37,6 +37,8 @@ from .fields import MalformedImport
 
 _REASON = "Opacus: every gradient is clipped to max_grad_norm, the unit of this sensitivity"
 """Stands in every certificate over such a step, as the assumption that it rests on."""
+_OF_SAMPLES = ", and every backward pass is of a Poisson sample of its own"
+"""What a step that adds up several rests on besides."""
 _RELATIONS = (Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE)
 """Opacus states noise over the clip norm; a record replaced would move a sum by two of these."""
 
@@ -62,11 +64,11 @@ def mechanisms_of_opacus(
     """
     if adjacency not in _RELATIONS:
         raise InvalidParameter("adjacency", adjacency, "add-remove-one or zero-out-one")
-    size = declared(1, _REASON, adjacency=adjacency)
     found: list[Repeated] = []
     for number, entry in enumerate(history):
         noise_multiplier, sample_rate, num_steps, *batches = _numbers(number, entry)
-        step = GaussianStep(size, noise_multiplier)
+        reason = _REASON + (_OF_SAMPLES if batches else "")
+        step = GaussianStep(declared(1, reason, adjacency=adjacency), noise_multiplier)
         sampled = (
             AccumulatedPoisson(step, sample_rate, batches[0])
             if batches
@@ -94,24 +96,52 @@ class LedgerAccountant:
         split_batches: says that steps which Opacus is told to skip are of parts of one Poisson
             sample, as its `BatchMemoryManager` makes them. An optimiser does not know; where
             nobody says so, a step after a skipped one is refused.
+        independent_batches: says that every backward pass which a step adds up is of a Poisson
+            sample of its own. Nor does an optimiser know this: two losses of one sample clip its
+            records twice. Where nobody says so, a step of several passes is refused.
     """
 
-    def __init__(self, run: Run, *, adjacency: Adjacency, split_batches: bool = False) -> None:
+    def __init__(
+        self,
+        run: Run,
+        *,
+        adjacency: Adjacency,
+        split_batches: bool = False,
+        independent_batches: bool = False,
+    ) -> None:
         self.run = run
         self.adjacency = adjacency
         self.split_batches = split_batches
+        self.independent_batches = independent_batches
         self._taken: list[_Entry] = []
         self._asked: list[_Entry] | None = None
 
     @classmethod
     def of(
-        cls, ledger: Ledger, *, run: str, adjacency: Adjacency, split_batches: bool = False
+        cls,
+        ledger: Ledger,
+        *,
+        run: str,
+        adjacency: Adjacency,
+        split_batches: bool = False,
+        independent_batches: bool = False,
     ) -> "Callable[[], LedgerAccountant]":
-        """Return what makes the accountant of a run in a ledger, as a registry of Opacus asks."""
+        """Return what makes the accountant of a run in a ledger, as a registry of Opacus asks.
+
+        Args:
+            ledger: that the run is opened in, or joined, when Opacus asks for an accountant.
+            run: its name.
+            adjacency, split_batches, independent_batches: as for the class.
+        """
 
         def make() -> LedgerAccountant:
             opened = ledger.run(run, configuration_hash=f"opacus:{run}")
-            return cls(opened, adjacency=adjacency, split_batches=split_batches)
+            return cls(
+                opened,
+                adjacency=adjacency,
+                split_batches=split_batches,
+                independent_batches=independent_batches,
+            )
 
         return make
 
@@ -190,7 +220,8 @@ class LedgerAccountant:
         """Return what Opacus attaches to its optimiser, called once a step before it moves.
 
         It raises `InvalidParameter` at the first step of an optimiser that adapts its clip norm,
-        and at a step after a skipped one unless `split_batches` says what was skipped.
+        at a step after a skipped one unless `split_batches` says what was skipped, and at one of
+        several backward passes unless `independent_batches` says what they are of.
         """
 
         def hook(optimiser: Any) -> None:
@@ -207,6 +238,12 @@ class LedgerAccountant:
                     " one Poisson batch is split by BatchMemoryManager and split_batches=True"
                 )
                 raise InvalidParameter("optimiser", type(optimiser).__name__, need)
+            if batches != 1 and not self.independent_batches:
+                need = (
+                    "1 unless independent_batches=True says that each backward pass is of a Poisson"
+                    " sample of its own; add up several losses of one sample before one pass"
+                )
+                raise InvalidParameter("accumulated_iterations", batches, need)
             self.step(
                 noise_multiplier=optimiser.noise_multiplier,
                 sample_rate=sample_rate,

@@ -119,7 +119,9 @@ def test_a_clip_norm_that_adapts_to_the_records_is_refused_before_its_first_step
 def test_a_step_after_skipped_ones_says_what_they_were_of(skipped, split, accumulated, priced):
     """Skipped steps add their batches to the sum, and `accumulated_iterations` forgets them."""
     ledger = MemoryLedger()
-    make = LedgerAccountant.of(ledger, run="v", adjacency=ADD, split_batches=split)
+    make = LedgerAccountant.of(
+        ledger, run="v", adjacency=ADD, split_batches=split, independent_batches=True
+    )
     hook = make().get_optimizer_hook_fn(0.01)
     optimiser = SimpleNamespace(
         noise_multiplier=1.0, accumulated_iterations=accumulated, _is_last_step_skipped=skipped
@@ -132,6 +134,17 @@ def test_a_step_after_skipped_ones_says_what_they_were_of(skipped, split, accumu
     hook(optimiser)
     (event,) = ledger.events()
     assert getattr(event.mechanism, "batches", 1) == priced
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_backward_passes_of_which_nobody_says_what_they_are_of_are_refused(split):
+    """Two losses of one sample clip its records twice: that is no pair of independent samples."""
+    ledger = MemoryLedger()
+    accountant = LedgerAccountant.of(ledger, run="two", adjacency=ADD, split_batches=split)()
+    with pytest.raises(InvalidParameter, match=r"accumulated_iterations=2 .*independent_batches"):
+        engine(accountant, accumulated=2)()
+    assert ledger.events() == []
+    assert len(accountant) == 0
 
 
 def test_opacus_reserves_each_step_and_its_epsilon_is_the_ledgers(tmp_path: Path):
@@ -158,7 +171,8 @@ def test_accumulated_batches_pay_for_a_record_that_is_in_several(rate, batches, 
     Against the definition: the sum's density with and without the record, on a fine grid. One step
     of rate k·q, as Opacus counts it, prints an epsilon that loses more than delta.
     """
-    accountant = LedgerAccountant.of(MemoryLedger(), run="r", adjacency=ADD)()
+    make = LedgerAccountant.of(MemoryLedger(), run="r", adjacency=ADD, independent_batches=True)
+    accountant = make()
     engine(accountant, sample_rate=rate, noise_multiplier=noise, accumulated=batches)()
     grid = np.linspace(-12 * noise, batches + 12 * noise, 200_001)
     step = grid[1] - grid[0]

@@ -332,8 +332,10 @@ def _with_accountant(
 
 
 def _assumed(releases: Sequence[StatedRelease]) -> Iterator[str]:
-    """Yield what is taken for granted of discrete noise with a sensitivity that is not whole."""
+    """Yield what is taken for granted: all records, and whole numbers under discrete noise."""
     for release in releases:
+        if release.taken_whole:
+            yield f"not stated: whether {release.name} is of a sample; taken to be of all records"
         priced = release.priced_sensitivity
         if priced is not None and release.is_rounded:
             most = shown_up(float_up(priced), digits=6)

@@ -203,9 +203,16 @@ class StatedRelease:
 
     @property
     def sampled(self) -> bool:
-        """Whether the claim speaks of a sample at all."""
+        """Whether the claim speaks of a sample at all, as a mean over "their own number" does."""
         stated = self.rate is not None or self.batch is not None
-        return stated or self.sampling not in (None, Sampling.NONE)
+        if self.sampling is None:
+            return stated or self.averaging is Averaging.OWN
+        return self.sampling is not Sampling.NONE
+
+    @property
+    def taken_whole(self) -> bool:
+        """Whether all records are taken to be in each release, as nothing is said of a sample."""
+        return self.sampling is None and not self.sampled and self.kind in _ADDITIVE
 
     @property
     def share(self) -> Fraction | None:

@@ -63,11 +63,13 @@ def write(folder: Path, text: str, name: str = "claim.toml") -> Path:
 
 def test_what_is_stated_in_full_holds_or_is_not_implied(call: Call, tmp_path: Path) -> None:
     # 100 steps of noise multiplier 10 are 1-GDP: epsilon 4.37717806 at delta 1e-5
-    answer = call("claims", "check", write(tmp_path, STATED + PROMISE + RELEASE), "--json")
-    assert answer.status == 0
-    assert answer.data["verdict"] == "holds"
-    assert answer.data["missing"] == []
-    assert answer.data["factor"] == pytest.approx(5 / 4.377178, rel=1e-6)
+    for sampling, said in (('sampling = "none"\n', []), ("", ["taken to be of all records"])):
+        text = STATED + PROMISE + RELEASE + sampling
+        answer = call("claims", "check", write(tmp_path, text), "--json")
+        assert answer.status == 0
+        assert answer.data["verdict"] == "holds"
+        assert [line.rpartition("; ")[2] for line in answer.data["missing"]] == said
+        assert answer.data["factor"] == pytest.approx(5 / 4.377178, rel=1e-6)
     short = (STATED + PROMISE + RELEASE).replace("epsilon = 5.0", "epsilon = 4.3771")
     answer = call("claims", "check", write(tmp_path, short), "--json")
     assert answer.status == 1

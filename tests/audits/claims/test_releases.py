@@ -1,5 +1,6 @@
 """Laws of releases as people state them, each against a formula or a sum of its own."""
 
+from dataclasses import replace
 from itertools import pairwise
 from math import comb, e, exp, expm1, log, sqrt
 
@@ -139,9 +140,19 @@ def test_a_mean_over_their_own_number_moves_by_both_its_parts(
     adjacency: Adjacency, clips: int
 ) -> None:
     release = StatedRelease(
-        GAUSSIAN, clip_norm=1.0, noise=0.05, rounds=1, averaging=Averaging.OWN, divisor=50
+        GAUSSIAN,
+        clip_norm=1.0,
+        noise=0.05,
+        rounds=1,
+        averaging=Averaging.OWN,
+        divisor=50,
+        sampling=Sampling.NONE,
     )
     assert cost(release, PromisedMu(1.0), adjacency) == pytest.approx(clips / 50 / 0.05)
+    # of a Poisson sample it may be over one record: which it is has to be said
+    unsaid = judged([replace(release, sampling=None)], PromisedMu(2.0), adjacency=adjacency)
+    assert unsaid.verdict is ClaimVerdict.UNSPECIFIED
+    assert "not stated: sampling scheme" in unsaid.argument
 
 
 def test_a_mean_over_a_poisson_sample_may_be_of_one_record() -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..accounting.numbers.enclosure import Enclosure, shown_down, shown_in_full, shown_up
 from ..mechanisms.sensitivity import float_up
-from .visible_text import visible
+from .visible_text import in_a_line, visible
 
 if TYPE_CHECKING:
     from ..accounting.guarantees import Guarantee
@@ -74,7 +74,7 @@ class Outcome:
 
         Characters that could steer a terminal are written as escapes.
         """
-        lines = [self.title, *_lines(self.said)]
+        lines = [in_a_line(self.title), *_lines(self.said)]
         for table in self.tables:
             title = [] if table.title is None else [table.title]
             lines += ["", *title, *_lines([table.head, *table.rows])]
@@ -90,8 +90,11 @@ class Outcome:
 
 
 def _lines(rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a table, whose cells may have several."""
-    cells = [[text.split("\n") for text in row] for row in rows]
+    """Return the lines of a table, whose cells but the first may have several.
+
+    What stands at the margin begins a row: a line break in somebody's name is none.
+    """
+    cells = [[[in_a_line(row[0])], *(text.split("\n") for text in row[1:])] for row in rows]
     widths = [
         max(len(line) for cell in column for line in cell) for column in zip(*cells, strict=True)
     ]

@@ -17,6 +17,11 @@ def visible(text: str) -> str:
     )
 
 
+def in_a_line(text: str) -> str:
+    """Return `text` with its line breaks and tabs written as escapes."""
+    return text.replace("\n", "\\n").replace("\t", "\\t")
+
+
 def mistake(error: Exception) -> str:
     """Return an error as a line for whoever made it: its kind, the value that is wrong, a remedy.
 

@@ -315,6 +315,8 @@ class AccumulatedPoisson(_OnASample):
         require_rate("rate", self.rate)
         _store_exact(self, "rate")
         require_positive_int("batches", self.batches)
+        if self.batches > MOST_TIMES:
+            raise InvalidParameter("batches", self.batches, "at most 10^18")
 
     @property
     def share(self) -> PoissonSampled:
@@ -386,7 +388,7 @@ class UnprotectedRelease:
     reason: str
 
     def __post_init__(self) -> None:
-        if not self.reason.strip():
+        if not isinstance(self.reason, str) or not self.reason.strip():
             raise InvalidParameter("reason", self.reason, "a sentence that says what was released")
 
 
@@ -427,6 +429,9 @@ class Parties:
 
     def __post_init__(self) -> None:
         names = [name for name, _ in self.parts]
+        # another kind of name is written as a text, and is read back as none of the parts
+        if not all(isinstance(name, str) for name in names):
+            raise InvalidParameter("parts", names, "parties named by texts")
         if not names or len(set(names)) != len(names):
             raise InvalidParameter("parts", names, "at least one party, each named once")
 
@@ -488,6 +493,7 @@ class Context:
             raise InvalidParameter("round", self.round, "a whole number in [0, inf)")
         if not isinstance(self.release, str) or not self.release:
             raise InvalidParameter("release", self.release, "a word for what was released")
+        _require_kind("audience", self.audience, (Audience,))
 
 
 @dataclass(frozen=True, slots=True)

@@ -217,6 +217,9 @@ def certify(
     distribution of its privacy loss, about 0.1 % above the exact ε; the rest by zCDP, pure DP or,
     sampled, by Rényi DP at the best whole order. At delta 0 pure DP is proved.
 
+    Nothing is checked here. What exceeds the checker's limits (losses above 512 in one step, much
+    work) it leaves undecided; `tight=False` is then worth a try, and `prove` goes on to it.
+
     Args:
         events: what was, or will be, released; at least one.
         delta: in [0, 1).

@@ -42,6 +42,11 @@ class TextColumns:
     rows: Iterable[Sequence[str]]
     title: str | None = None
 
+    @property
+    def cells(self) -> list[tuple[str, ...]]:
+        """The rows, as they are shown: a line break in somebody's name begins none."""
+        return [(in_a_line(first), *others) for first, *others in self.rows]
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -64,9 +69,14 @@ class Outcome:
     undecided: bool = False
 
     @property
+    def heading(self) -> str:
+        """The title, in one line whatever names stand in it."""
+        return in_a_line(self.title)
+
+    @property
     def said(self) -> list[tuple[str, str]]:
         """The rows that have a text."""
-        return [(name, text) for name, text in self.rows if text]
+        return [(in_a_line(name), text) for name, text in self.rows if text]
 
     @property
     def text(self) -> str:
@@ -74,10 +84,10 @@ class Outcome:
 
         Characters that could steer a terminal are written as escapes.
         """
-        lines = [in_a_line(self.title), *_lines(self.said)]
+        lines = [self.heading, *_lines(self.said)]
         for table in self.tables:
             title = [] if table.title is None else [table.title]
-            lines += ["", *title, *_lines([table.head, *table.rows])]
+            lines += ["", *title, *_lines([table.head, *table.cells])]
         return "\n".join(map(visible, lines))
 
     @property
@@ -90,11 +100,8 @@ class Outcome:
 
 
 def _lines(rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a table, whose cells but the first may have several.
-
-    What stands at the margin begins a row: a line break in somebody's name is none.
-    """
-    cells = [[[in_a_line(row[0])], *(text.split("\n") for text in row[1:])] for row in rows]
+    """Return the lines of a table, whose cells may have several."""
+    cells = [[text.split("\n") for text in row] for row in rows]
     widths = [
         max(len(line) for cell in column for line in cell) for column in zip(*cells, strict=True)
     ]

@@ -24,7 +24,7 @@ from ..accounting.guarantees import Guarantee
 from ..accounting.proof.certificate import Uncertifiable
 from ..accounting.proof.proved import Proof
 from ..audits.outcome import Outcome
-from ..audits.visible_text import in_a_line, visible
+from ..audits.visible_text import visible
 
 __all__ = ["Advance", "answers", "json_option", "show", "steps", "write_certificate"]
 
@@ -92,9 +92,8 @@ def _draw(outcome: Outcome) -> None:
         return Text(visible(text))
 
     console = Console()
-    # somebody's name may stand in it: a line break of that begins no line of ours
-    title = cell(in_a_line(outcome.title))
-    first = rich.Table(title=title, title_justify="left", show_header=False, box=None)
+    head = cell(outcome.heading)
+    first = rich.Table(title=head, title_justify="left", show_header=False, box=None)
     first.add_column(style="bold", no_wrap=True)
     first.add_column(overflow="fold")
     for row in outcome.said:
@@ -102,7 +101,7 @@ def _draw(outcome: Outcome) -> None:
     console.print(first)
     for table in outcome.tables:
         drawn = rich.Table(*table.head, title=table.title, title_justify="left", box=None)
-        for texts in table.rows:
+        for texts in table.cells:
             drawn.add_row(*map(cell, texts))
         console.print()
         console.print(drawn)

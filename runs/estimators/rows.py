@@ -33,7 +33,9 @@ _OF_SHAPES_AND_NAMES = (
     "Only sparse matrices",
     "Sparse data was passed",
     "The feature names",
-    "Unknown label type",
+    "Unknown label type: continuous",
+    "Unknown label type: multi",
+    "Unknown label type: unknown",
     "X has ",
     "y should be a 1d array",
 )

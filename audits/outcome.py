@@ -69,7 +69,7 @@ class Outcome:
     undecided: bool = False
 
     @property
-    def heading(self) -> str:
+    def head(self) -> str:
         """The title, in one line whatever names stand in it."""
         return in_a_line(self.title)
 
@@ -84,7 +84,7 @@ class Outcome:
 
         Characters that could steer a terminal are written as escapes.
         """
-        lines = [self.heading, *_lines(self.said)]
+        lines = [self.head, *_lines(self.said)]
         for table in self.tables:
             title = [] if table.title is None else [table.title]
             lines += ["", *title, *_lines([table.head, *table.cells])]

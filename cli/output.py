@@ -92,8 +92,7 @@ def _draw(outcome: Outcome) -> None:
         return Text(visible(text))
 
     console = Console()
-    head = cell(outcome.heading)
-    first = rich.Table(title=head, title_justify="left", show_header=False, box=None)
+    first = rich.Table(title=cell(outcome.head), title_justify="left", show_header=False, box=None)
     first.add_column(style="bold", no_wrap=True)
     first.add_column(overflow="fold")
     for row in outcome.said:

@@ -10,7 +10,7 @@ From Dpledger Require
   GaussianDelta
   GaussianConvolution Descent GaussianComposition PoissonSampling BatchSampling ReplacedSample CopiesSampling GroupSampling GroupBatches Events
   GaussianSeries Enclosure
-  Losses GaussianLosses Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
+  Losses GaussianLosses GaussianSplit Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
   GaussianDecision ReplacedLoss CopiesLoss GroupLoss PureLoss LaplaceLoss SampledLaplace GeometricLoss
   DiscreteGaussianProfile DiscreteGaussianShift DiscreteGaussianLoss LaplaceComposition LaplaceSums
   Checker MachineIntegers FastChecker Operations Derivations Claims Soundness
@@ -194,7 +194,11 @@ Print Assumptions replaced_sample_theorems.
 Definition copies_sampling_theorems := (
   @CopiesSampling.copies_replaced,
   @GroupSampling.poisson_thinned,
+  @GroupSampling.poisson_removal_at_most,
+  @GroupSampling.poisson_addition_at_most,
+  @GroupSampling.poisson_swapped_beside,
   @GroupSampling.poisson_swapped,
+  @GroupSampling.poisson_swapped_at_most,
   @GroupBatches.batch_swapped).
 Print copies_sampling_theorems.
 Print Assumptions copies_sampling_theorems.
@@ -223,9 +227,10 @@ Definition losses_theorems := (
   @Losses.dots_suffice,
   @Losses.loss_dp,
   @GaussianLosses.followed_at_most,
-  @GaussianLosses.loss_then_gaussian,
+  @GaussianLosses.step_then_rest,
   @GaussianLosses.gaussian_then_rest,
   @GaussianLosses.loss_filter,
+  @GaussianSplit.noise_split,
   @Kronecker.kronecker_exact,
   @LossLists.row_multiply,
   @LossLists.product_sound,
@@ -327,6 +332,8 @@ Definition checker_theorems := (
   @Example.sampled_satisfied,
   @Example.together_satisfied,
   @Example.replaced_satisfied,
+  @Example.mixture_satisfied,
+  @Example.mixture_of_batch_satisfied,
   @Example.batch_satisfied,
   @Example.copies_satisfied,
   @Example.laplace_satisfied,
@@ -360,6 +367,8 @@ Definition end_to_end_theorems := (
   @EndToEnd.together_dp,
   @EndToEnd.replaced_dp,
   @EndToEnd.replaced_dp_of_two,
+  @EndToEnd.mixture_dp,
+  @EndToEnd.mixture_of_batch_dp,
   @EndToEnd.batch_dp,
   @EndToEnd.batch_dp_of_two,
   @EndToEnd.copies_dp,

@@ -87,7 +87,8 @@ Inductive scheme :=
     sensitivity of a Laplace step is in l1. A
     response is the true one of so many answers with probability [truth], else any other; it is
     about replace-one. A pure step is anything of which [scale] times the logarithm of a probability
-    is of that sensitivity. *)
+    is of that sensitivity. A mixture is a Gaussian step on what is computed from all records, which
+    moves by a root of [constant], and from a sample, which moves by a root of [squared]. *)
 Inductive mechanism :=
   | GaussianStep (moved : relation) (squared : Q) (by_rules : derivation) (noise_std : Q)
   | SampledStep (drawn : scheme) (moved : relation) (squared : Q) (by_rules : derivation)
@@ -99,6 +100,8 @@ Inductive mechanism :=
   | SampledLaplaceStep (drawn : scheme) (moved : relation) (squared : Q) (by_rules : derivation)
       (scale : Q)
   | PureStep (moved : relation) (squared : Q) (by_rules : derivation) (scale : Q)
+  | MixtureStep (moved : relation) (constant : Q) (by_constant : derivation) (squared : Q)
+      (by_rules : derivation) (rate noise_std : Q)
   | Repeated (inner times : positive)
   (** Made of parts by party: of each party its number, and the mechanisms that it runs. *)
   | Parties (parts : list (positive * list positive)).
@@ -145,9 +148,11 @@ Inductive rule :=
   | RdpApproxDp (delta epsilon : Q)
   | GdpApproxDp (delta epsilon : Q)
   (** The loss distributions of steps for so many records at once, composed on a lattice whose step
-      doubles before some levels: parts are a mechanism, how often, and the level at which it enters.
+      doubles before some levels: parts are a mechanism, how often, and the level at which it enters;
+      shares a mixture, and how much of its noise hides what is computed from all records.
       What the numbers after [group] and before [delta] are decides how fine it is, and nothing else. *)
-  | PrivacyLoss (parts : list (positive * positive * nat)) (group : positive) (step : Q)
+  | PrivacyLoss (parts : list (positive * positive * nat)) (shares : list (positive * Q))
+      (group : positive) (step : Q)
       (doublings : list nat) (dense digits : positive) (cut : Z) (delta epsilon : Q)
   (** Laplace steps alone, in closed form: parts are a mechanism, and how often. *)
   | LaplaceLosses (parts : list (positive * positive)) (group : positive) (delta epsilon : Q).
@@ -439,9 +444,11 @@ Inductive message := Numbers (rounded : list (Rbar * Rbar)) | Answer (number : n
 Definition history := list message.
 
 (** What the message of a round is: a value with noise on every coordinate, one of so many answers,
-    the true one with probability [truth], or one of so many, each as likely as the value says. *)
+    the true one with probability [truth], or one of so many, each as likely as the value says.
+    [Beside]: to the value of a sample, what all records have in common is added. *)
 Inductive randomness :=
   | Normal (std : R)
+  | Beside (std : R)
   | Laplace (scale : R)
   | DiscreteLaplace (scale : R)
   | DiscreteGaussian (std : R)
@@ -466,9 +473,9 @@ Definition draws_of {X} (s : sampling X) : list X -> list (list X * R) :=
   end.
 
 (** After each history: which mechanism comes next, whose records it reads, whose records it samples
-    and how, the value that it adds noise to (of so many dimensions), or the true answer,
-    its noise, and the grid that each coordinate is rounded to. All of it may depend on all messages
-    so far. *)
+    and how, the value that it adds noise to (of so many dimensions), what it adds to that of all
+    records, sampled or not, or the true answer, its noise, and the grid that each coordinate is
+    rounded to. All of it may depend on all messages so far. *)
 Record execution (X : Type) := Execution {
   rounds : nat;
   next_mechanism : history -> positive;
@@ -477,13 +484,14 @@ Record execution (X : Type) := Execution {
   sampled_by : history -> sampling X;
   dimension : history -> nat;
   value : history -> (nat -> list X) -> nat -> R;
+  unsampled : history -> (nat -> list X) -> nat -> R;
   answer : history -> (nat -> list X) -> nat;
   noise : history -> randomness;
   cuts : history -> list (Rbar * Rbar) -> list R }.
 
 Arguments rounds {X}. Arguments next_mechanism {X}. Arguments reads {X}.
 Arguments sampled_parties {X}. Arguments sampled_by {X}.
-Arguments dimension {X}. Arguments value {X}. Arguments answer {X}. Arguments noise {X}.
+Arguments dimension {X}. Arguments value {X}. Arguments unsampled {X}. Arguments answer {X}. Arguments noise {X}.
 Arguments cuts {X}.
 
 Definition of_numbers (law : list (Rbar * Rbar) -> R) (m : message) : R :=
@@ -508,6 +516,10 @@ Definition next_law (data : nat -> list X) (h : history) : message -> R :=
   | Normal std =>
       of_numbers (on_samples (draws_of (sampled_by r h))
                     (noisy_vector (dimension r h) (value r h) std) (sampled_parties r h) data)
+  | Beside std =>
+      of_numbers (on_samples (draws_of (sampled_by r h))
+                    (noisy_vector (dimension r h) (fun sample i => unsampled r h data i + value r h sample i) std)
+                    (sampled_parties r h) data)
   | Laplace scale =>
       of_numbers (on_samples (draws_of (sampled_by r h)) (laplace_vector (value r h) scale)
                     (sampled_parties r h) data)
@@ -598,6 +610,17 @@ Definition samples_as (drawn : scheme) (moved : relation) : Prop :=
   (forall j, In j (sampled_parties r h) <-> reads r h j = true) /\
   (moved = ZeroOutOne -> null_is_absent).
 
+(** So does a mixture, which is told a probability: of a Poisson sample, or at least that of a batch
+    of different records, whose number does not change. *)
+Definition samples_at (rate : Q) (moved : relation) : Prop :=
+  match sampled_by r h with
+  | EachWith q => q = Q2R rate /\ (moved = ZeroOutOne -> null_is_absent)
+  | OutOf size records _ =>
+      moved <> AddRemoveOne /\ (0 < size <= records)%nat /\ INR size / INR records <= Q2R rate
+  | Again _ _ _ => False
+  end /\ NoDup (sampled_parties r h) /\
+  (forall j, In j (sampled_parties r h) <-> reads r h j = true).
+
 (** Which Gaussian step a round is. *)
 Definition is_step (m : option mechanism) (moved : relation) (squared : Q) (d : derivation)
   (std : Q) : Prop :=
@@ -619,6 +642,18 @@ Definition gaussian_round (m : option mechanism) : Prop :=
      derives null moved d (euclidean (dimension r h))
        (fun part => value r h (with_part data j part))) /\
   leaves_unread (value r h).
+
+(** Both are derived so: what all records have in common, and the value of a sample. *)
+Definition mixture_round (m : option mechanism) : Prop :=
+  exists moved constant e squared d rate std,
+  m = Some (MixtureStep moved constant e squared d rate std) /\ noise r h = Beside (Q2R std) /\
+  samples_at rate moved /\
+  (forall j data, reads r h j = true ->
+     derives null moved e (euclidean (dimension r h))
+       (fun part => unsampled r h (with_part data j part)) /\
+     derives null moved d (euclidean (dimension r h))
+       (fun part => value r h (with_part data j part))) /\
+  leaves_unread (unsampled r h) /\ leaves_unread (value r h).
 
 (** Which Laplace step a round is. *)
 Definition is_laplace_step (m : option mechanism) (moved : relation) (squared : Q)
@@ -667,7 +702,7 @@ Record satisfies {X} (null : X) (c : certificate) (r : execution X) : Prop := Sa
   rounds_are_steps : forall h,
     let m := mechanism_at c (next_mechanism r h) in
     gaussian_round null r h m \/ laplace_round null r h m \/ response_round r h m \/
-    weighted_round null r h m;
+    weighted_round null r h m \/ mixture_round null r h m;
   steps_are_allowed : forall j h, In h (all_transcripts r) ->
     exists rest, Permutation (met r j h ++ rest) (allowed c j) }.
 

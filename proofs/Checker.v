@@ -298,6 +298,13 @@ Definition mechanism_ok (r : relation) (table : PositiveMap.t mechanism) (m : me
   | PureStep moved squared d scale =>
       relation_eqb moved r && positive_number scale && sums d &&
       match derived r d with Some s => Qeq_bool s squared | None => false end
+  | MixtureStep moved constant e squared d rate std =>
+      scheme_ok (Poisson rate) moved d && relation_eqb moved r
+      && negb (relation_eqb r AddRemoveOne && renormalised d) && positive_number std &&
+      match derived r e, derived r d with
+      | Some s, Some t => Qeq_bool s constant && Qeq_bool t squared
+      | _, _ => false
+      end
   | ResponseStep truth answers =>
       relation_eqb ReplaceOne r && probability truth && Pos.ltb 1 answers
   | Repeated inner _ =>
@@ -629,9 +636,28 @@ Definition laplace_contrast_losses (x : contrast) (w bits : Z) (ratio step : Q) 
   | _ => None
   end.
 
+(** (distance / noise)^2 of what a mixture computes from all records, and from a sample, for so many
+    records at once: [share] of the noise's variance is for the former. Another record may stand where
+    one that is zeroed out would, twice as far away. *)
+Definition constant_ratio (group : positive) (share constant std : Q) : Q :=
+  further group constant / (share * (std * std)).
+Definition sampled_ratio (group : positive) (moved : relation) (share squared std : Q) : Q :=
+  further (match moved with ZeroOutOne => 2 * group | _ => group end) squared
+  / ((1 - share) * (std * std)).
+
+(** Any of so many records is drawn with that probability at most. *)
+Definition drawn_at_most (rate : Q) (group : positive) : Q := minimum (integer group * rate) 1.
+
+Definition contrast_of_mixture (rate : Q) (group : positive) (moved : relation) : contrast :=
+  match moved with
+  | AddRemoveOne => Removed (drawn_at_most rate group)
+  | _ => Batched (drawn_at_most rate group) 1
+  end.
+
 (** The losses of one step for so many records at once, in both orders; a pure step's is symmetric.
-    Gaussian steps on all records have none of their own: of these, mu^2 adds up. *)
-Definition losses_of (group : positive) (m : mechanism) (w bits : Z) (step : Q) (dense tail : Z) :
+    Gaussian steps on all records have none of their own: of these, mu^2 adds up; nor does what a
+    mixture computes from all records. *)
+Definition losses_of (group : positive) (share : Q) (m : mechanism) (w bits : Z) (step : Q) (dense tail : Z) :
   option (whole_loss * whole_loss) :=
   match m with
   | SampledStep drawn moved squared _ std =>
@@ -652,6 +678,11 @@ Definition losses_of (group : positive) (m : mechanism) (w bits : Z) (step : Q) 
       twice (geometric_loss w bits scale (Z.sqrt (Qfloor (further group squared))) step)
   | DiscreteGaussianStep _ squared _ std =>
       twice (discrete_gaussian_loss w bits std (Qfloor (further group squared)) step)
+  | MixtureStep moved constant _ squared _ rate std =>
+      if positive_number constant && positive_number squared
+      then contrast_losses (contrast_of_mixture rate group moved) w bits
+             (sampled_ratio group moved share squared std) step dense tail
+      else None
   | ResponseStep truth answers =>
       twice (odds_loss w bits (odds_above (w + bits + SampledLoss.guard) truth answers)
                (share_of truth answers) step)
@@ -685,12 +716,26 @@ Section Losses.
 
 Variables (table : PositiveMap.t mechanism) (group : positive).
 
+(** How much of its noise a mixture's step has for what it computes from all records. *)
+Variable share : positive -> Q.
+
 (** The step that a mechanism repeats, and how often. *)
 Definition repeated_step (m : positive) : option (positive * positive) :=
   match PositiveMap.find m table with
   | Some (Repeated inner n) => guard (undivided table m) (inner, n)
   | Some _ => guard (undivided table m) (m, 1%positive)
   | None => None
+  end.
+
+(** Where nothing is said, half of it. *)
+Fixpoint split_of (shares : list (positive * Q)) (i : positive) : Q :=
+  match shares with
+  | [] => 1 # 2
+  | (m, share) :: rest =>
+      match repeated_step m with
+      | Some (inner, _) => if Pos.eqb i inner then share else split_of rest i
+      | None => split_of rest i
+      end
   end.
 
 Fixpoint steps_in (parts : list part) : option (list part) :=
@@ -709,7 +754,7 @@ Variables (w bits dense tail : Z) (lattice : positive -> Q).
 
 Definition losses_at (i : positive) : option (whole_loss * whole_loss) :=
   match PositiveMap.find i table with
-  | Some m => losses_of group m w bits (lattice i) dense tail
+  | Some m => losses_of group (share i) m w bits (lattice i) dense tail
   | None => None
   end.
 
@@ -731,29 +776,33 @@ End Steps.
 Definition answers_met (i : positive) : positive :=
   match PositiveMap.find i table with Some (ResponseStep _ _) => group | _ => 1%positive end.
 
-(** mu^2 of a Gaussian step on all records, rounded up, in units of 2^-p. *)
-Definition mu_squared_above (p : Z) (i : positive) : option Z :=
+(** (distance / noise)^2 of what a step computes from all records, for so many of them. *)
+Definition normal_ratio (i : positive) : option Q :=
   match PositiveMap.find i table with
-  | Some m =>
-      match gaussian_ratio m with
-      | Some one =>
-          let ratio := further group one in
-          Some (round_up (Qnum ratio * 2 ^ p) (Zpos (Qden ratio)))
-      | None => None
-      end
+  | Some (GaussianStep _ squared _ std) => Some (further group (squared / (std * std)))
+  | Some (MixtureStep _ constant _ _ _ _ std) => Some (constant_ratio group (share i) constant std)
+  | _ => None
+  end.
+
+(** This mu^2, rounded up, in units of 2^-p. *)
+Definition mu_squared_above (p : Z) (i : positive) : option Z :=
+  match normal_ratio i with
+  | Some ratio => Some (round_up (Qnum ratio * 2 ^ p) (Zpos (Qden ratio)))
   | None => None
   end.
 
-(** The mu^2 of all of these, and the other steps. *)
+(** Steps on all records and nothing else have no other loss. *)
+Definition lossless (i : positive) : bool :=
+  match PositiveMap.find i table with Some (GaussianStep _ _ _ _) => true | _ => false end.
+
+(** The mu^2 of all of these, and the steps that have losses. *)
 Fixpoint summed (p : Z) (counts : exposure) : Z * exposure :=
   match counts with
   | [] => (0%Z, [])
   | (i, n) :: rest =>
       let (sum, others) := summed p rest in
-      match mu_squared_above p i with
-      | Some one => ((Zpos n * one + sum)%Z, others)
-      | None => (sum, (i, n) :: others)
-      end
+      (match mu_squared_above p i with Some one => Zpos n * one + sum | None => sum end%Z,
+       if lossless i then others else (i, n) :: others)
   end.
 
 (** The last level at which one of them enters. *)
@@ -1044,12 +1093,12 @@ Definition filter (budget : Q) (s : claim) : option judgement :=
             | _ => false
             end) (Kept kept kept).
 
-Definition privacy_loss (parts : list part) (group : positive) (step : Q) (doublings : list nat)
-  (dense digits : positive) (cut : Z) (delta eps : Q) : option judgement :=
+Definition privacy_loss (parts : list part) (shares : list (positive * Q)) (group : positive) (step : Q)
+  (doublings : list nat) (dense digits : positive) (cut : Z) (delta eps : Q) : option judgement :=
   match steps_in table parts with
   | Some steps =>
-      guard (positive_number step && probability delta
-             && composition_at_most table group steps step doublings dense digits cut delta eps)
+      guard (positive_number step && probability delta && forallb (fun ms => probability (snd ms)) shares
+             && composition_at_most table group (split_of table shares) steps step doublings dense digits cut delta eps)
         (Part (canonical (map fst parts)) (Claim r group (ApproxDp delta eps)))
   | None => None
   end.
@@ -1085,8 +1134,8 @@ Definition of_parts (rule : rule) (premises : list judgement) : option judgement
   | Restate, [Part e s] => Some (Part e s)
   | (Group _ | ReplaceOneRule), [Part e s] => option_map (Part e) (concluded rule s)
   | ZcdpRdp _, [Part e (Claim _ _ (Zcdp _) as s)] => option_map (Part e) (concluded rule s)
-  | PrivacyLoss parts group step doublings dense digits cut delta eps, [] =>
-      privacy_loss parts group step doublings dense digits cut delta eps
+  | PrivacyLoss parts shares group step doublings dense digits cut delta eps, [] =>
+      privacy_loss parts shares group step doublings dense digits cut delta eps
   | LaplaceLosses parts group delta eps, [] => laplace_losses parts group delta eps
   | _, _ => None
   end.
@@ -1136,7 +1185,8 @@ Fixpoint first_relation (l : list mechanism) : relation :=
   match l with
   | (GaussianStep moved _ _ _ | SampledStep _ moved _ _ _ | LaplaceStep moved _ _ _
      | DiscreteLaplaceStep moved _ _ _ | DiscreteGaussianStep moved _ _ _
-     | SampledLaplaceStep _ moved _ _ _ | PureStep moved _ _ _) :: _ => moved
+     | SampledLaplaceStep _ moved _ _ _ | PureStep moved _ _ _
+     | MixtureStep moved _ _ _ _ _ _) :: _ => moved
   | (Repeated _ _ | Parties _) :: rest => first_relation rest
   | _ => ReplaceOne
   end.

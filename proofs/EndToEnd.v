@@ -128,6 +128,26 @@ Theorem replaced_dp_of_two (grid : list R) :
   dp (unit_neighbours 0 ReplaceOne 2) (all_transcripts r) (run_law r) (Q2R 5) (Q2R (1 # 100000)).
 Proof. intros Hg r; checked (check_group_dp (replaced_at 2 5) ReplaceOne 2) replaced_satisfied. Qed.
 
+(** What all records have in common beside what a sample of them has. *)
+Theorem mixture_dp (grid : list R) :
+  ascending m_infty grid ->
+  let r := one_message (Beside 1) [1%nat] (EachWith (Q2R (1 # 8))) (vsum cut_to_1) grid in
+  dp (one_part add_remove_one) (all_transcripts r) (run_law r) (Q2R 10) (Q2R (1 # 100000)).
+Proof.
+  intros Hg r; checked (check_dp (mixture_example AddRemoveOne (Leaf (SumOfBounded 1) 1) 10) AddRemoveOne)
+                 mixture_satisfied.
+Qed.
+
+(** The same of a batch, of which a record is replaced. *)
+Theorem mixture_of_batch_dp (grid : list R) :
+  ascending m_infty grid ->
+  let r := one_message (Beside 1) [1%nat] (OutOf 2 16 0)
+             (fun l => scale (Q2R (1 # 2)) (vsum cut_to_1 l)) grid in
+  dp (one_part replace_one) (all_transcripts r) (run_law r) (Q2R 10) (Q2R (1 # 100000)).
+Proof.
+  intros Hg r; checked (check_dp (mixture_example ReplaceOne half_sum 10) ReplaceOne) mixture_of_batch_satisfied.
+Qed.
+
 Theorem batch_dp (grid : list R) :
   ascending m_infty grid ->
   let r := one_release [1%nat] (OutOf 2 16 0) (mean_over cut_to_1 2) grid in
@@ -163,7 +183,7 @@ Theorem laplace_run_dp (grid : list R) :
   dp (one_part add_remove_one) (all_transcripts (laplace_run grid)) (run_law (laplace_run grid))
     (Q2R (2 # 5)) (Q2R (49 # 1000)).
 Proof.
-  intros Hg; set (cost := PrivacyLoss [(1, 1, O)%positive] 1 (1 # 64) [] 32 12 1000 (49 # 1000) (2 # 5)).
+  intros Hg; set (cost := PrivacyLoss [(1, 1, O)%positive] [] 1 (1 # 64) [] 32 12 1000 (49 # 1000) (2 # 5)).
   checked (check_dp (laplace_example 1 cost (ApproxDp (49 # 1000) (2 # 5))) AddRemoveOne) laplace_satisfied.
 Qed.
 

@@ -34,6 +34,7 @@ Definition one_message (law : randomness) (sampled : list nat) (how : sampling R
   sampled_by := fun _ => how;
   dimension := fun _ => 1%nat;
   value := fun _ data => held (data 1%nat);
+  unsampled := fun _ data => held (data 1%nat);
   answer := fun _ data => if Rle_dec (nth 0 (data 1%nat) 0) 0 then 0%nat else 1%nat;
   noise := fun _ => law;
   cuts := fun _ _ => grid |}.
@@ -54,7 +55,7 @@ Lemma one_message_satisfies law sampled how held m todo grid :
   match m with Repeated _ _ | Parties _ => False | _ => True end ->
   (let r := one_message law sampled how held grid in
    gaussian_round 0 r [] (Some m) \/ laplace_round 0 r [] (Some m) \/ response_round r [] (Some m) \/
-   weighted_round 0 r [] (Some m)) ->
+   weighted_round 0 r [] (Some m) \/ mixture_round 0 r [] (Some m)) ->
   satisfies 0 (Certificate [m] [Event 1 [1%positive] 1] todo)
     (one_message law sampled how held grid).
 Proof.
@@ -325,7 +326,7 @@ Definition sampled_at (size : positive) (epsilon : Q) (drawn : scheme) (moved : 
   Certificate
   [SampledStep drawn moved 1 d 1]
   [Event 1 [1%positive] 1]
-  [Node (PrivacyLoss [(1, 1, O)%positive] size (1 # 4) [] 4 8 1000 (1 # 100000) epsilon) [] claimed;
+  [Node (PrivacyLoss [(1, 1, O)%positive] [] size (1 # 4) [] 4 8 1000 (1 # 100000) epsilon) [] claimed;
    Node EventsRule [1%positive] claimed].
 
 Definition sampled_example : scheme -> relation -> derivation -> certificate := sampled_at 1 (5 # 2).
@@ -422,6 +423,65 @@ Proof.
   intros Hg; apply sample_satisfies; [exact Hg|split; reflexivity|discriminate|apply mean_derives].
 Qed.
 
+(** A sum over all records beside one over a sample of them, with noise 1, of which 3/4 hide the
+    former: Poisson samples, or where records are replaced batches of 2 out of 16. *)
+Definition mixture_example (moved : relation) (d : derivation) (epsilon : Q) : certificate :=
+  let claimed := Claim moved 1 (ApproxDp (1 # 100000) epsilon) in
+  Certificate
+  [MixtureStep moved 1 d 1 d (1 # 8) 1]
+  [Event 1 [1%positive] 1]
+  [Node (PrivacyLoss [(1, 1, O)%positive] [(1%positive, 3 # 4)] 1 (1 # 4) [] 4 8 1000 (1 # 100000) epsilon) []
+     claimed;
+   Node EventsRule [1%positive] claimed].
+
+Lemma mixture_satisfies moved d how held epsilon grid :
+  ascending m_infty grid -> derives 0 moved d (euclidean 1) held ->
+  match how with
+  | EachWith q => q = Q2R (1 # 8) /\
+      (moved = ZeroOutOne -> null_is_absent 0 (one_message (Beside 1) [1%nat] how held grid) [])
+  | OutOf size records _ => moved <> AddRemoveOne /\ (0 < size <= records)%nat /\ INR size / INR records <= Q2R (1 # 8)
+  | Again _ _ _ => False
+  end ->
+  satisfies 0 (mixture_example moved d epsilon) (one_message (Beside 1) [1%nat] how held grid).
+Proof.
+  intros Hg D As; apply one_message_satisfies; [exact Hg|exact Logic.I|right; right; right; right].
+  exists moved, 1%Q, d, 1%Q, d, (1 # 8)%Q, 1%Q.
+  split; [reflexivity|split; [cbn; f_equal; symmetry; apply Q2R_number|split; [split; [exact As|split]|split]]].
+  - constructor; [intros []|constructor].
+  - intros j; cbn [sampled_parties reads one_message]; rewrite Nat.eqb_eq; split.
+    + intros [E|[]]; exact E.
+    + intros E; left; exact E.
+  - intros j data E; apply Nat.eqb_eq in E; subst j; split; exact D.
+  - split; apply reads_party_1.
+Qed.
+
+Definition half_sum : derivation := Unary (Scaled (1 # 2)) 1 (Leaf (SumOfBounded 1) 4).
+
+Theorem mixture_satisfied moved epsilon grid :
+  ascending m_infty grid ->
+  satisfies 0 (mixture_example moved (Leaf (SumOfBounded 1) 1) epsilon)
+    (one_message (Beside 1) [1%nat] (EachWith (Q2R (1 # 8))) (vsum cut_to_1) grid).
+Proof.
+  intros Hg; apply mixture_satisfies; [exact Hg| |split; [reflexivity|]].
+  - apply (derives_sum_of 0 moved 1 1 (euclidean 1) cut_to_1); [|intros _; apply zero_is_null].
+    intros x; rewrite Q2R_number; apply cut_to_1_bounded.
+  - intros _ j data before after E; apply Nat.eqb_eq in E; subst j.
+    cbn [value one_message]; rewrite !with_part_own, vsum_insert, zero_is_null.
+    rewrite add_comm, add_zero; reflexivity.
+Qed.
+
+Theorem mixture_of_batch_satisfied epsilon grid :
+  ascending m_infty grid ->
+  satisfies 0 (mixture_example ReplaceOne half_sum epsilon)
+    (one_message (Beside 1) [1%nat] (OutOf 2 16 0) (fun l => scale (Q2R (1 # 2)) (vsum cut_to_1 l)) grid).
+Proof.
+  intros Hg; apply mixture_satisfies; [exact Hg| |split; [discriminate|split; [lia|]]].
+  - apply (derives_scaled 0 ReplaceOne (1 # 2) 1 (Leaf (SumOfBounded 1) 4) (euclidean 1) (vsum cut_to_1)).
+    apply (derives_sum_of 0 ReplaceOne 1 4 (euclidean 1) cut_to_1); [|discriminate].
+    intros x; rewrite Q2R_number; apply cut_to_1_bounded.
+  - rewrite !INR_IZR_INZ; unfold Q2R; simpl; lra.
+Qed.
+
 (** ** Laplace noise, and an answer *)
 
 (** How many records are positive, with noise of scale 2. *)
@@ -469,7 +529,7 @@ Definition laplace_sample_example : certificate := Certificate
   [Event 1 [1%positive] 1]
   [Node (PoissonPure 1 (1 # 12)) [] (Claim AddRemoveOne 1 (PureDp (1 # 12)));
    Node EventsRule [1%positive] (Claim AddRemoveOne 1 (PureDp (1 # 12)));
-   Node (PrivacyLoss [(1, 1, O)%positive] 1 (1 # 256) [] 32 12 1000 (10 # 1000) (1 # 20)) []
+   Node (PrivacyLoss [(1, 1, O)%positive] [] 1 (1 # 256) [] 32 12 1000 (10 # 1000) (1 # 20)) []
      (Claim AddRemoveOne 1 (ApproxDp (10 # 1000) (1 # 20)));
    Node EventsRule [3%positive] (Claim AddRemoveOne 1 (ApproxDp (10 # 1000) (1 # 20)))].
 
@@ -563,7 +623,7 @@ Definition by_zcdp : list node := [
 (** Its losses are multiples of an eighth. *)
 Definition by_its_loss : list node :=
   let claimed := Claim AddRemoveOne 1 (ApproxDp (1 # 100000) (20114 # 10000)) in
-  [Node (PrivacyLoss [(1, 1, O)%positive] 1 (1 # 8) [] 32 12 1000 (1 # 100000) (20114 # 10000)) [] claimed;
+  [Node (PrivacyLoss [(1, 1, O)%positive] [] 1 (1 # 8) [] 32 12 1000 (1 # 100000) (20114 # 10000)) [] claimed;
    Node EventsRule [1%positive] claimed].
 
 Definition discrete_gaussian_run : list R -> execution R :=
@@ -610,7 +670,7 @@ Definition pure_example : certificate := Certificate
   [Event 1 [1%positive] 1]
   [Node (PureStepRule 1 (1 # 2)) [] (Claim ReplaceOne 1 (PureDp (1 # 2)));
    Node EventsRule [1%positive] (Claim ReplaceOne 1 (PureDp (1 # 2)));
-   Node (PrivacyLoss [(1, 1, O)%positive] 1 (1 # 64) [] 32 12 1000 (63 # 1000) (2 # 5)) []
+   Node (PrivacyLoss [(1, 1, O)%positive] [] 1 (1 # 64) [] 32 12 1000 (63 # 1000) (2 # 5)) []
      (Claim ReplaceOne 1 (ApproxDp (63 # 1000) (2 # 5)));
    Node EventsRule [3%positive] (Claim ReplaceOne 1 (ApproxDp (63 # 1000) (2 # 5)))].
 
@@ -624,7 +684,7 @@ Theorem pure_satisfied : satisfies 0 pure_example pure_run.
 Proof.
   assert (Two : forall l a, told l a = 2 / 5 \/ told l a = 3 / 5).
   { intros l a; unfold told; destruct (Rle_dec _ _), a; auto. }
-  apply one_message_satisfies; [exact Logic.I|exact Logic.I|right; right; right].
+  apply one_message_satisfies; [exact Logic.I|exact Logic.I|right; right; right; left].
   exists ReplaceOne, (1 # 4)%Q, (Leaf (Declared (1 # 2)) (1 # 4)), 1%Q, 2%nat.
   split; [reflexivity|split; [reflexivity|split; [|split; [|split]]]].
   - intros data; split; [intros a _; cbn; destruct (Two (data 1%nat) a) as [-> | ->]; lra|].

@@ -65,6 +65,24 @@ Qed.
 
 (** ** One rounded Gaussian *)
 
+(** With the laws exchanged. *)
+Lemma profile_turned mu a b : 0 <= a -> 0 <= b ->
+  a - b + gaussian_profile mu b a = gaussian_profile mu a b.
+Proof.
+  intros Ha Hb; destruct (Rle_dec mu 0) as [Hm|Hm].
+  { rewrite !profile_zero by exact Hm; unfold plus_part, Rmax.
+    destruct (Rle_dec 0 (b - a)), (Rle_dec 0 (a - b)); lra. }
+  destruct Ha as [Ha|<-]; [|rewrite profile_a0, profile_b0; lra].
+  destruct Hb as [Hb|<-]; [|rewrite profile_a0, profile_b0; lra].
+  rewrite !profile_pos by lra.
+  assert (E : ln (a / b) = - ln (b / a)).
+  { rewrite <- ln_Rinv by (apply Rdiv_lt_0_compat; assumption); f_equal; field; lra. }
+  rewrite E.
+  replace (mu / 2 - - ln (b / a) / mu) with (- (- (mu / 2) - ln (b / a) / mu)) by (field; lra).
+  replace (- (mu / 2) - - ln (b / a) / mu) with (- (mu / 2 - ln (b / a) / mu)) by (field; lra).
+  rewrite !Phi_opp; ring.
+Qed.
+
 Theorem rounded_below_profile m1 m0 s cuts :
   0 < s -> ascending m_infty cuts ->
   below_profile (cells m_infty cuts) (rounded m1 s) (rounded m0 s)
@@ -195,17 +213,11 @@ Proof.
     + apply IH; auto.
 Qed.
 
-Section Step.
-
-Context {A : Type} (l : list A) (p q : A -> R) (mu : R).
-Hypotheses (Dp : distribution l p) (Dq : distribution l q).
-Hypothesis B : below_profile l p q (gaussian_profile mu).
-
-Lemma profile_step_window m a b u v :
-  0 < mu -> 0 < m -> 0 < a -> 0 < b -> u <= v ->
-  total l (fun y => gaussian_profile m (a * p y) (b * q y))
-    <= gaussian_profile (sqrt (m * m + mu * mu)) a b
-       + a * (1 - (Phi (v - m) - Phi (u - m))) + b * ((1 - Phi v) + Phi u).
+(** The profile of normal noise at the weights of other normal noise, over a window. *)
+Lemma profile_window mu m a b u v :
+  0 < mu -> 0 < m -> 0 < a -> 0 < b -> u <= v -> exists inside,
+  is_RInt (fun t => gaussian_profile mu (a * phi (t - m)) (b * phi t)) u v inside /\
+  inside <= gaussian_profile (sqrt (m * m + mu * mu)) a b + b * ((1 - Phi v) + Phi u).
 Proof.
   intros Hmu Hm Ha Hb Huv.
   set (k := ln (b / a)); set (S := sqrt (m * m + mu * mu)).
@@ -231,16 +243,6 @@ Proof.
       with (- ((m * m + mu * mu) / (2 * mu)) - k / mu)
       by (field; lra).
     rewrite <- SS; field; lra. }
-  transitivity (total l (fun y => RInt (fun t => plus_part (weighted m (a * p y) (b * q y) t)) u v
-                                  + a * (1 - (Phi (v - m) - Phi (u - m))) * p y)).
-  { apply total_le; intros y Iy.
-    pose proof (proj1 Dp y Iy); pose proof (proj1 Dq y Iy).
-    eapply Rle_trans; [apply (profile_integral m _ _ u v); auto; apply Rmult_le_pos; lra|].
-    right; ring. }
-  rewrite total_plus, total_scal, (proj2 Dp), Rmult_1_r.
-  pose proof (RInt_total l (fun y t => plus_part (weighted m (a * p y) (b * q y) t)) u v
-    (fun y _ => ex_RInt_weighted_part m (a * p y) (b * q y) u v)) as IT.
-  rewrite <- (is_RInt_unique _ _ _ _ IT).
   assert (Sh : is_RInt (fun t => phi (t - m) * Phi (al1 + be * (t - m))) u v
                  (window be (u - m) (v - m) al1)).
   { apply is_RInt_ext with
@@ -256,14 +258,9 @@ Proof.
   pose proof (is_RInt_minus (V := R_NormedModule) _ _ _ _ _ _
     (is_RInt_scal (V := R_NormedModule) _ _ _ a _ Sh)
     (is_RInt_scal (V := R_NormedModule) _ _ _ b _ Un)) as IW.
-  assert (Le : RInt (fun t => total l (fun y => plus_part (weighted m (a * p y) (b * q y) t))) u v
-               <= a * window be (u - m) (v - m) al1 - b * window be u v al0).
-  { refine (Rle_trans _ _ _ _ (Req_le _ _ (is_RInt_unique _ _ _ _ IW))).
-    apply RInt_le; [exact Huv|eexists; exact IT|eexists; exact IW|].
-    intros t _; pose proof (phi_pos t) as P0; pose proof (phi_pos (t - m)) as P1.
-    transitivity (excess l p q (a * phi (t - m)) (b * phi t)).
-    { right; apply total_ext; intros y _; unfold weighted; f_equal; ring. }
-    eapply Rle_trans; [apply B; apply Rmult_le_pos; lra|].
+  exists (a * window be (u - m) (v - m) al1 - b * window be u v al0); split.
+  - apply is_RInt_ext with (2 := IW); intros t _.
+    pose proof (phi_pos t) as P0; pose proof (phi_pos (t - m)) as P1.
     rewrite profile_pos by (auto; apply Rmult_lt_0_compat; assumption).
     assert (El : ln (b * phi t / (a * phi (t - m))) = k - m * t + m * m / 2).
     { unfold k; replace (b * phi t / (a * phi (t - m))) with (b / a * exp (- (m * t) + m * m / 2)).
@@ -272,16 +269,49 @@ Proof.
         replace (- (t * t) / 2) with (- ((t - m) * (t - m)) / 2 + (- (m * t) + m * m / 2)) by field.
         rewrite !exp_plus; pose proof root_two_pi_pos.
         pose proof (exp_pos (- ((t - m) * (t - m)) / 2)); field; repeat split; lra. }
-    rewrite El; right; unfold minus, plus, opp, scal; simpl; unfold mult; simpl.
+    rewrite El; unfold minus, plus, opp, scal; simpl; unfold mult; simpl.
     replace (mu / 2 - (k - m * t + m * m / 2) / mu) with (al1 + be * (t - m))
       by (unfold al1, be; field; lra).
     replace (- (mu / 2) - (k - m * t + m * m / 2) / mu) with (al0 + be * t)
       by (unfold al0, be; field; lra).
-    ring. }
-  pose proof (window_upper be (u - m) (v - m) ltac:(lra) al1) as U1; rewrite E1 in U1.
-  pose proof (window_lower be u v al0 Huv) as U0; rewrite E0 in U0.
-  rewrite profile_pos by assumption; fold k; fold S.
-  apply (Rmult_le_compat_l a) in U1; [|lra]; apply (Rmult_le_compat_l b) in U0; [|lra]; lra.
+    ring.
+  - pose proof (window_upper be (u - m) (v - m) ltac:(lra) al1) as U1; rewrite E1 in U1.
+    pose proof (window_lower be u v al0 Huv) as U0; rewrite E0 in U0.
+    rewrite profile_pos by assumption; fold k; fold S.
+    apply (Rmult_le_compat_l a) in U1; [|lra]; apply (Rmult_le_compat_l b) in U0; [|lra]; lra.
+Qed.
+
+Section Step.
+
+Context {A : Type} (l : list A) (p q : A -> R) (mu : R).
+Hypotheses (Dp : distribution l p) (Dq : distribution l q).
+Hypothesis B : below_profile l p q (gaussian_profile mu).
+
+Lemma profile_step_window m a b u v :
+  0 < mu -> 0 < m -> 0 < a -> 0 < b -> u <= v ->
+  total l (fun y => gaussian_profile m (a * p y) (b * q y))
+    <= gaussian_profile (sqrt (m * m + mu * mu)) a b
+       + a * (1 - (Phi (v - m) - Phi (u - m))) + b * ((1 - Phi v) + Phi u).
+Proof.
+  intros Hmu Hm Ha Hb Huv.
+  transitivity (total l (fun y => RInt (fun t => plus_part (weighted m (a * p y) (b * q y) t)) u v
+                                  + a * (1 - (Phi (v - m) - Phi (u - m))) * p y)).
+  { apply total_le; intros y Iy.
+    pose proof (proj1 Dp y Iy); pose proof (proj1 Dq y Iy).
+    eapply Rle_trans; [apply (profile_integral m _ _ u v); auto; apply Rmult_le_pos; lra|].
+    right; ring. }
+  rewrite total_plus, total_scal, (proj2 Dp), Rmult_1_r.
+  pose proof (RInt_total l (fun y t => plus_part (weighted m (a * p y) (b * q y) t)) u v
+    (fun y _ => ex_RInt_weighted_part m (a * p y) (b * q y) u v)) as IT.
+  rewrite <- (is_RInt_unique _ _ _ _ IT).
+  destruct (profile_window mu m a b u v Hmu Hm Ha Hb Huv) as (inside & In & Le).
+  apply Rle_trans with (inside + a * (1 - (Phi (v - m) - Phi (u - m)))); [|lra].
+  apply Rplus_le_compat_r; rewrite <- (is_RInt_unique _ _ _ _ In).
+  apply RInt_le; [exact Huv|eexists; exact IT|eexists; exact In|].
+  intros t _; pose proof (phi_pos t) as P0; pose proof (phi_pos (t - m)) as P1.
+  transitivity (excess l p q (a * phi (t - m)) (b * phi t)).
+  { right; apply total_ext; intros y _; unfold weighted; f_equal; ring. }
+  apply B; apply Rmult_le_pos; lra.
 Qed.
 
 (** What follows at cost [m] after a release at cost [mu]: sqrt(m^2 + mu^2) at most. *)

@@ -261,21 +261,25 @@ Proof.
     lra.
 Qed.
 
-Lemma beyond_every_window x y c m :
-  0 <= c -> (forall u v, u <= v -> x <= y + c * (1 - (Phi (v - m) - Phi (u - m)))) -> x <= y.
+Lemma beyond_every_window x y c d m :
+  0 <= c -> 0 <= d -> (forall u v, u <= v ->
+    x <= y + c * (1 - (Phi (v - m) - Phi (u - m))) + d * ((1 - Phi v) + Phi u)) -> x <= y.
 Proof.
-  intros Hc H; apply Rnot_lt_le; intros Lt.
-  assert (He : 0 < (x - y) / (4 * (c + 1))) by (apply Rdiv_lt_0_compat; lra).
+  intros Hc Hd H; apply Rnot_lt_le; intros Lt.
+  assert (He : 0 < (x - y) / (4 * (c + d + 1))) by (apply Rdiv_lt_0_compat; lra).
   destruct (Phi_small _ He) as [w Hw].
-  set (L := Rabs w + 1).
-  assert (HL : - L < w /\ 0 < L) by (unfold L, Rabs; destruct (Rcase_abs w); lra).
-  specialize (H (m - L) (m + L) ltac:(lra)).
-  replace (m - L - m) with (- L) in H by ring; replace (m + L - m) with L in H by ring.
-  pose proof (Hw (- L) ltac:(lra)) as W.
-  assert (R1 : Phi L = 1 - Phi (- L)) by (rewrite Phi_opp; ring); rewrite R1 in H.
-  set (e := (x - y) / (4 * (c + 1))) in *.
-  assert (Ee : e * (c + 1) = (x - y) / 4) by (unfold e; field; lra).
-  assert (c * (1 - (1 - Phi (- L) - Phi (- L))) <= c * (2 * e)) by (apply Rmult_le_compat_l; lra).
+  set (L := Rabs w + Rabs m + 1).
+  assert (HL : - L + Rabs m < w /\ 0 < L /\ - Rabs m <= m <= Rabs m).
+  { unfold L; pose proof (Rabs_pos m); unfold Rabs; destruct (Rcase_abs w), (Rcase_abs m); lra. }
+  specialize (H (- L) L ltac:(lra)).
+  pose proof (Hw (- L) ltac:(pose proof (Rabs_pos m); lra)) as W.
+  pose proof (Hw (- L - m) ltac:(lra)) as W1; pose proof (Hw (- (L - m)) ltac:(lra)) as W2.
+  assert (R1 : Phi L = 1 - Phi (- L)) by (rewrite Phi_opp; ring).
+  assert (R2 : Phi (L - m) = 1 - Phi (- (L - m))) by (rewrite Phi_opp; ring); rewrite R1, R2 in H.
+  set (e := (x - y) / (4 * (c + d + 1))) in *.
+  assert (Ee : e * (c + d + 1) = (x - y) / 4) by (unfold e; field; lra).
+  assert (c * (1 - (1 - Phi (- (L - m)) - Phi (- L - m))) <= c * (2 * e)) by (apply Rmult_le_compat_l; lra).
+  assert (d * ((1 - (1 - Phi (- L))) + Phi (- L)) <= d * (2 * e)) by (apply Rmult_le_compat_l; lra).
   lra.
 Qed.
 
@@ -284,14 +288,73 @@ Theorem followed_at_most K L m a b :
   followed K m a b <= followed L m a b.
 Proof.
   intros PK PL H [Hm|<-] Ha Hb; [|rewrite !followed_by_nothing; apply H; assumption].
-  apply (beyond_every_window _ _ (mass K * a) m).
+  apply (beyond_every_window _ _ (mass K * a) 0 m); [|lra|].
   - apply Rmult_le_pos; [apply mass_nonneg, PK|exact Ha].
   - intros u v Huv; destruct (followed_window K m a b u v PK Hm Ha Hb Huv) as [_ Up].
     destruct (followed_window L m a b u v PL Hm Ha Hb Huv) as [Low _].
-    eapply Rle_trans; [exact Up|]; apply Rplus_le_compat_r; eapply Rle_trans; [|exact Low].
+    rewrite Rmult_0_l, Rplus_0_r; eapply Rle_trans; [exact Up|]; apply Rplus_le_compat_r; eapply Rle_trans; [|exact Low].
     apply RInt_le; [exact Huv|eexists; apply is_RInt_profile|eexists; apply is_RInt_profile|].
     intros t _; pose proof (phi_pos t); pose proof (phi_pos (t - m)).
     apply H; apply Rmult_le_pos; lra.
+Qed.
+
+(** Of both, as [profile_both]. *)
+Lemma followed_apart K L m a b :
+  followed (both K L) m a b
+    = total (atoms K) (fun x => snd x * followed L m a (b * exp (- fst x))) + lost K * a * mass L.
+Proof.
+  unfold followed at 1, both; cbn [atoms lost]; rewrite total_flat_map.
+  rewrite (total_ext (atoms K) (fun x => snd x * followed L m a _) (fun x =>
+      lost L * a * snd x
+      + total (map (fun y => (fst x + fst y, snd x * snd y)) (atoms L))
+          (fun xm => snd xm * gaussian_profile m a (b * exp (- fst xm))))).
+  - rewrite total_plus, total_scal; unfold finite_mass; ring.
+  - intros x _; unfold followed; rewrite total_map, Rmult_plus_distr_l, <- total_scal.
+    f_equal; [ring|]; apply total_ext; intros y _; cbn [fst snd].
+    replace (- (fst x + fst y)) with (- fst x + - fst y) by ring; rewrite exp_plus, <- !Rmult_assoc; ring.
+Qed.
+
+(** A loss that normal noise follows, at the weights of other normal noise, over a window. *)
+Lemma followed_twice K mu m a b u v :
+  proper K -> 0 < mu -> 0 < m -> 0 < a -> 0 < b -> u <= v -> exists inside,
+  is_RInt (fun t => followed K mu (a * phi (t - m)) (b * phi t)) u v inside /\
+  inside <= followed K (sqrt (m * m + mu * mu)) a b
+            + b * total (atoms K) (fun x => snd x * exp (- fst x)) * ((1 - Phi v) + Phi u).
+Proof.
+  intros [Nl N] Hmu Hm Ha Hb Huv; set (S := sqrt _).
+  assert (Each : forall x, In x (atoms K) -> exists inside,
+            is_RInt (fun t => gaussian_profile mu (a * phi (t - m)) (b * exp (- fst x) * phi t)) u v inside /\
+            inside <= gaussian_profile S a (b * exp (- fst x)) + b * exp (- fst x) * ((1 - Phi v) + Phi u)).
+  { intros x _; apply profile_window; try assumption.
+    apply Rmult_lt_0_compat; [exact Hb|apply exp_pos]. }
+  exists (lost K * a * (Phi (v - m) - Phi (u - m))
+          + total (atoms K) (fun x => snd x * RInt (fun t =>
+              gaussian_profile mu (a * phi (t - m)) (b * exp (- fst x) * phi t)) u v)); split.
+  - unfold followed; apply (is_RInt_plus (V := R_NormedModule)).
+    + apply is_RInt_ext with (f := fun t => lost K * weighted m a 0 t).
+      { intros t _; unfold weighted; simpl; ring. }
+      pose proof (is_RInt_scal (V := R_NormedModule) _ _ _ (lost K) _ (is_RInt_weighted m a 0 u v)) as W.
+      unfold scal in W; simpl in W; unfold mult in W; simpl in W.
+      replace (lost K * a * (Phi (v - m) - Phi (u - m)))
+        with (lost K * (a * (Phi (v - m) - Phi (u - m)) - 0 * (Phi v - Phi u))) by ring; exact W.
+    + apply is_RInt_ext with (f := fun t => total (atoms K) (fun x =>
+          snd x * gaussian_profile mu (a * phi (t - m)) (b * exp (- fst x) * phi t))).
+      { intros t _; apply total_ext; intros x _; do 2 f_equal; ring. }
+      rewrite (total_ext (atoms K) _ (fun x => RInt (fun t =>
+          snd x * gaussian_profile mu (a * phi (t - m)) (b * exp (- fst x) * phi t)) u v)).
+      * apply (RInt_total (atoms K) (fun x t =>
+          snd x * gaussian_profile mu (a * phi (t - m)) (b * exp (- fst x) * phi t))).
+        intros x I; destruct (Each x I) as (? & J & _); eexists.
+        apply (RInt_scaled (snd x)); eexists; exact J.
+      * intros x I; destruct (Each x I) as (? & J & _); symmetry; apply is_RInt_unique, RInt_scaled.
+        eexists; exact J.
+  - unfold followed; rewrite Rplus_assoc; apply Rplus_le_compat.
+    + assert (Phi (v - m) - Phi (u - m) <= 1)
+        by (pose proof (Phi_bounds (v - m)); pose proof (Phi_bounds (u - m)); lra).
+      rewrite <- (Rmult_1_r (lost K * a)) at 2; apply Rmult_le_compat_l; [apply Rmult_le_pos; lra|assumption].
+    + rewrite <- total_scal, <- total_scal_r, <- total_plus; apply total_le; intros x I.
+      destruct (Each x I) as (inside & J & Le); rewrite (is_RInt_unique _ _ _ _ J).
+      apply (Rmult_le_compat_l (snd x)) in Le; [|apply N, I]; lra.
 Qed.
 
 Section Step.
@@ -299,38 +362,91 @@ Section Step.
 Context {A : Type} (l : list A) (p q : A -> R) (L : loss).
 Hypotheses (Dp : distribution l p) (Dq : distribution l q) (PL : proper L).
 
-(** A step whose loss is known, and what follows after its outcome ... *)
-Theorem loss_then_gaussian K m a b :
-  1 <= mass K -> proper K -> below_profile l p q (profile K) -> 0 <= m -> 0 <= a -> 0 <= b ->
-  total l (fun y => followed L m (a * p y) (b * q y)) <= followed (both K L) m a b.
+(** A step with a loss and normal noise beside it, and what follows after its outcome ... *)
+Theorem step_then_rest K mu m a b :
+  1 <= mass K -> proper K -> below_profile l p q (followed K mu) ->
+  0 <= mu -> 0 <= m -> 0 <= a -> 0 <= b ->
+  total l (fun y => followed L m (a * p y) (b * q y))
+    <= followed (both K L) (sqrt (m * m + mu * mu)) a b.
 Proof.
-  intros HK PK B [Hm|<-] Ha Hb.
-  2:{ rewrite followed_by_nothing.
-      rewrite (total_ext l _ (fun y => profile L (a * p y) (b * q y)))
-        by (intros; apply followed_by_nothing).
-      apply loss_step; try assumption; apply Dq. }
-  apply (beyond_every_window _ _ (mass L * a) m).
-  - apply Rmult_le_pos; [apply mass_nonneg, PL|exact Ha].
-  - intros u v Huv; set (rest := 1 - _).
-    set (inner := fun y t => profile L (a * p y * phi (t - m)) (b * q y * phi t)).
-    assert (It : is_RInt (fun t => total l (fun y => inner y t)) u v
-                   (total l (fun y => RInt (inner y) u v))).
-    { apply RInt_total; intros y _; eexists; apply is_RInt_profile. }
-    apply Rle_trans with (total l (fun y => RInt (inner y) u v + mass L * a * rest * p y)).
-    { apply total_le; intros y Iy; pose proof (proj1 Dp y Iy); pose proof (proj1 Dq y Iy).
-      eapply Rle_trans; [apply (followed_window L m _ _ u v PL Hm); try exact Huv;
-        apply Rmult_le_pos; assumption|].
-      right; fold rest; unfold inner; ring. }
-    rewrite total_plus, total_scal, (proj2 Dp), Rmult_1_r; apply Rplus_le_compat_r.
-    rewrite <- (is_RInt_unique _ _ _ _ It).
-    eapply Rle_trans; [|apply (followed_window (both K L) m a b u v (both_proper K L PK PL) Hm Ha Hb Huv)].
-    apply RInt_le; [exact Huv|eexists; exact It|eexists; apply is_RInt_profile|].
+  intros HK PK B Hmu Hm Ha Hb.
+  pose proof (both_proper L K PL PK) as PM.
+  assert (Comm : forall m a b, 0 <= m -> 0 <= a -> 0 <= b -> followed (both L K) m a b <= followed (both K L) m a b)
+    by (intros; apply followed_at_most; try assumption; [apply both_proper; assumption|apply both_comm]).
+  assert (PmL := mass_nonneg L PL).
+  assert (More : mass L <= mass (both L K)) by (rewrite mass_both; nra).
+  (* without noise after it *)
+  assert (Alone : forall a b, 0 <= a -> 0 <= b ->
+            total l (fun y => profile L (a * p y) (b * q y)) <= followed (both L K) mu a b).
+  { intros a' b' Ha' Hb'; rewrite followed_apart, Rplus_comm.
+    rewrite (total_ext l _ (fun y => lost L * a' * p y
+       + total (atoms L) (fun x => snd x * plus_part (a' * p y - b' * exp (- fst x) * q y))))
+      by (intros y _; unfold profile, loss_term; f_equal; [ring|]; apply total_ext; intros x _; do 2 f_equal; ring).
+    rewrite total_plus, total_scal, (proj2 Dp), total_swap; destruct PL as [Nl N]; apply Rplus_le_compat.
+    - apply Rmult_le_compat_l; [apply Rmult_le_pos; assumption|exact HK].
+    - apply total_le; intros x Ix; rewrite total_scal; apply Rmult_le_compat_l; [apply N, Ix|].
+      apply B; [exact Ha'|apply shrunk_nonneg, Hb']. }
+  destruct Hm as [Hm|<-].
+  2:{ replace (0 * 0 + mu * mu) with (mu * mu) by ring; rewrite sqrt_square by exact Hmu.
+      rewrite (total_ext l _ (fun y => profile L (a * p y) (b * q y))) by (intros; apply followed_by_nothing).
+      eapply Rle_trans; [apply Alone|apply Comm]; assumption. }
+  apply Rle_trans with (followed (both L K) (sqrt (m * m + mu * mu)) a b); [|apply Comm; auto using sqrt_pos].
+  assert (Nothing : forall J s b, followed J s 0 b = 0 \/ b < 0).
+  { intros J s b'; destruct (Rle_dec 0 b') as [Hb'|]; [left|right; lra]; unfold followed.
+    rewrite Rmult_0_r, Rplus_0_l; apply total_zero; intros x _.
+    rewrite profile_a0 by (apply shrunk_nonneg, Hb'); ring. }
+  assert (All : forall J s a, 0 <= a -> followed J s a 0 = mass J * a).
+  { intros J s a' Ha'; unfold followed, mass, finite_mass; rewrite Rmult_plus_distr_r, <- total_scal_r.
+    f_equal; apply total_ext; intros x _; rewrite Rmult_0_l, profile_b0 by exact Ha'; ring. }
+  destruct Ha as [Ha|<-].
+  2:{ destruct (Nothing (both L K) (sqrt (m * m + mu * mu)) b) as [->|]; [|lra].
+      right; apply total_zero; intros y Iy; rewrite Rmult_0_l.
+      destruct (Nothing L m (b * q y)) as [E|E]; [exact E|].
+      pose proof (Rmult_le_pos _ _ Hb (proj1 Dq y Iy)); lra. }
+  destruct Hb as [Hb|<-].
+  2:{ rewrite All by lra; rewrite (total_ext l _ (fun y => mass L * a * p y)).
+      - rewrite total_scal, (proj2 Dp), Rmult_1_r; apply Rmult_le_compat_r; [lra|exact More].
+      - intros y Iy; rewrite Rmult_0_l, All; [ring|apply Rmult_le_pos; [lra|apply Dp, Iy]]. }
+  set (inner := fun y t => profile L (a * p y * phi (t - m)) (b * q y * phi t)).
+  assert (Tails : 0 <= b * total (atoms (both L K)) (fun x => snd x * exp (- fst x))).
+  { apply Rmult_le_pos; [lra|]; apply total_nonneg; intros x I; apply Rmult_le_pos; [apply PM, I|left; apply exp_pos]. }
+  apply (beyond_every_window _ _ (mass (both L K) * a)
+           (b * total (atoms (both L K)) (fun x => snd x * exp (- fst x))) m);
+    [apply Rmult_le_pos; [apply mass_nonneg, PM|lra]|exact Tails|].
+  intros u v Huv.
+  assert (It : is_RInt (fun t => total l (fun y => inner y t)) u v (total l (fun y => RInt (inner y) u v))).
+  { apply RInt_total; intros y _; eexists; apply is_RInt_profile. }
+  set (rest := 1 - (Phi (v - m) - Phi (u - m))).
+  assert (Prest : 0 <= rest)
+    by (unfold rest; pose proof (Phi_bounds (v - m)); pose proof (Phi_bounds (u - m)); lra).
+  assert (Psides : 0 <= 1 - Phi v + Phi u) by (pose proof (Phi_bounds v); pose proof (Phi_bounds u); lra).
+  apply Rle_trans with (RInt (fun t => total l (fun y => inner y t)) u v + mass L * a * rest).
+  { rewrite (is_RInt_unique _ _ _ _ It).
+    replace (mass L * a * rest) with (mass L * a * rest * total l p) by (rewrite (proj2 Dp); ring).
+    rewrite <- total_scal, <- total_plus; apply total_le; intros y Iy.
+    pose proof (proj1 Dp y Iy); pose proof (proj1 Dq y Iy).
+    eapply Rle_trans; [apply (followed_window L m _ _ u v PL Hm); try exact Huv; apply Rmult_le_pos; lra|].
+    right; fold rest; unfold inner; ring. }
+  assert (mass L * a * rest <= mass (both L K) * a * rest).
+  { apply Rmult_le_compat_r; [exact Prest|]; apply Rmult_le_compat_r; lra. }
+  assert (Inside : forall I, is_RInt (fun t => followed (both L K) mu (a * phi (t - m)) (b * phi t)) u v I ->
+            RInt (fun t => total l (fun y => inner y t)) u v <= I).
+  { intros I In; rewrite <- (is_RInt_unique _ _ _ _ In).
+    apply RInt_le; [exact Huv|eexists; exact It|eexists; exact In|].
     intros t _; pose proof (phi_pos t); pose proof (phi_pos (t - m)); unfold inner.
-    eapply Rle_trans; [right|apply (loss_step l p q K L); try assumption].
-    + apply total_ext; intros y _; f_equal; ring.
-    + apply Dq.
-    + apply Rmult_le_pos; lra.
-    + apply Rmult_le_pos; lra.
+    eapply Rle_trans; [right|apply Alone; apply Rmult_le_pos; lra].
+    apply total_ext; intros y _; f_equal; ring. }
+  destruct Hmu as [Hmu|<-].
+  - destruct (followed_twice (both L K) mu m a b u v PM Hmu Hm Ha Hb Huv) as (I & In & Le).
+    specialize (Inside I In); lra.
+  - replace (m * m + 0 * 0) with (m * m) by ring; rewrite sqrt_square by lra.
+    pose proof (followed_window (both L K) m a b u v PM Hm (Rlt_le _ _ Ha) (Rlt_le _ _ Hb) Huv) as [Low _].
+    pose proof (is_RInt_profile (both L K) m a b u v) as In.
+    rewrite (is_RInt_unique _ _ _ _ In) in Low.
+    eapply Rle_trans; [apply Rplus_le_compat_r, Inside|].
+    { eapply is_RInt_ext; [|exact In]; intros t _; symmetry; apply followed_by_nothing. }
+    apply Rle_trans with (1 := Rplus_le_compat_r _ _ _ Low).
+    pose proof (Rmult_le_pos _ _ Tails Psides); lra.
 Qed.
 
 (** ... and a Gaussian one. *)
@@ -363,13 +479,11 @@ Variable step : list A -> option I.
 Hypothesis idle : forall h,
   step h = None -> forall y, In y (outcomes h) -> law h y = law' h y.
 
-(** A step has a loss, or is a Gaussian one with a mu^2. *)
+(** A step has a loss, and normal noise beside it with a mu^2. *)
 Variables (K : I -> loss) (mu_squared : I -> R) (steps : list I) (T : nat).
 Hypothesis steps_ok : forall i, In i steps -> proper (K i) /\ covers (K i) /\ 0 <= mu_squared i.
 Hypothesis dominated : forall h i, step h = Some i -> In i steps ->
-  (mu_squared i = 0 /\ below_profile (outcomes h) (law h) (law' h) (profile (K i))) \/
-  (K i = nothing /\
-   below_profile (outcomes h) (law h) (law' h) (gaussian_profile (sqrt (mu_squared i)))).
+  below_profile (outcomes h) (law h) (law' h) (followed (K i) (sqrt (mu_squared i))).
 Hypothesis within : forall h, In h (transcripts outcomes T) ->
   exists rest, Permutation (taken step h ++ rest) steps.
 
@@ -402,16 +516,10 @@ Proof.
   - intros h i l a b E Hl Ha Hb; unfold together; cbn [all_of total].
     destruct (all_ok l (fun j J => Hl j (or_intror J))) as (P & C & M).
     destruct (steps_ok i (Hl i (or_introl eq_refl))) as (Pi & Ci & Mi).
-    destruct (dominated h i E (Hl i (or_introl eq_refl))) as [[Zero B]|[None' B]].
-    + rewrite Zero, Rplus_0_l; apply loss_then_gaussian; try assumption; try apply sqrt_pos; auto.
-      apply covers_mass, Ci.
-    + rewrite None'.
-      eapply Rle_trans; [apply (gaussian_then_rest (outcomes h) (law h) (law' h) _ (laws h) (laws' h) P
-                                  _ _ a b B); try assumption; apply sqrt_pos|].
-      rewrite !sqrt_sqrt, Rplus_comm by assumption.
-      apply followed_at_most; try assumption; try apply sqrt_pos.
-      * apply both_proper; [apply nothing_proper|exact P].
-      * apply alike_at_most, alike_trans with (2 := alike_comm (all_of K l) nothing), alike_sym, alike_nothing.
+    eapply Rle_trans; [apply (step_then_rest (outcomes h) (law h) (law' h) _ (laws h) (laws' h) P
+                                (K i) _ _ a b (covers_mass _ Ci) Pi (dominated h i E (Hl i (or_introl eq_refl))));
+                       try assumption; apply sqrt_pos|].
+    rewrite !sqrt_sqrt, Rplus_comm by assumption; lra.
 Qed.
 
 End Filter.

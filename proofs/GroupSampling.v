@@ -201,6 +201,106 @@ Qed.
 
 End Drawn.
 
+(** What depends on whether any of them takes part. *)
+Lemma drawn_mean_any r k g0 g1 : 0 <= r <= 1 ->
+  drawn_mean r k (fun j => match j with O => g0 | S _ => g1 end) = (1 - r) ^ k * g0 + (1 - (1 - r) ^ k) * g1.
+Proof.
+  intros Hr; assert (Const : forall k g, drawn_mean r k (fun _ => g) = g).
+  { clear k; induction k as [|k IH]; intros g; [apply drawn_mean_none|].
+    rewrite drawn_mean_more, IH; ring. }
+  induction k as [|k IH]; [rewrite drawn_mean_none; simpl; ring|].
+  rewrite drawn_mean_more, Const, IH; simpl; ring.
+Qed.
+
+Section Any.
+
+Context (r q : R) {X A : Type} (l : list A) (M : list X -> A -> R) (F : R -> R -> R) (k : nat).
+Hypothesis Hr : 0 <= r <= 1.
+Hypothesis Hq : 0 < q <= 1.
+Hypothesis Any : 1 - (1 - r) ^ k <= q.
+Hypothesis laws : forall s, distribution l (M s).
+Hypothesis step : forall s s', thinned k s s' -> below_profile l (M s) (M s') F.
+Hypothesis covers : forall a b, 0 <= a -> 0 <= b -> plus_part (a - b) <= F a b.
+Hypothesis scales : forall c a b, 0 <= c -> 0 <= a -> 0 <= b -> F (c * a) (c * b) = c * F a b.
+Hypothesis all : forall a, 0 <= a -> F a 0 <= a.
+
+(** Domination of a sampled mechanism of whose data sets one has such records more, as if all of them
+    took part with a probability no smaller than that any does. *)
+Theorem poisson_removal_at_most x y : thinned k x y ->
+  below_profile l (on_sample r M x) (on_sample r M y) (removal_profile q F).
+Proof.
+  intros T a b Ha Hb; set (none := (1 - r) ^ k) in *.
+  assert (N : 0 <= none <= 1).
+  { unfold none; split; [apply pow_le; lra|].
+    pose proof (pow_incr (1 - r) 1 k ltac:(lra)) as H; rewrite pow1 in H; exact H. }
+  set (G := fun j => match j with
+    | O => fun a b => plus_part (a - b) | S _ => if le_lt_dec j k then F else fun a _ => a end).
+  assert (Bound : forall c0 c1, 0 <= c0 -> 0 <= c1 -> none * c0 + (1 - none) * c1 <= b ->
+            excess l (on_sample r M x) (on_sample r M y) a b
+            <= none * plus_part (a - c0) + (1 - none) * F a c1).
+  { intros c0 c1 P0 P1 Sum.
+    pose proof (drawn_mean_any r k (plus_part (a - c0)) (F a c1) Hr) as E; fold none in E; rewrite <- E; clear E.
+    pose proof (drawn_mean_any r k c0 c1 Hr) as E; fold none in E; rewrite <- E in Sum; clear E.
+    eapply Rle_trans; [apply (poisson_thinned r Hr l M G k x y a b
+                                (fun j => match j with O => c0 | S _ => c1 end)); try assumption|].
+    - (* nobody takes part, or somebody *)
+      intros [|j] s s' Tj; unfold G.
+      + assert (s = s') as <-.
+        { clear - Tj; remember 0%nat as n; induction Tj as [|n z s s' Tj IH| |]; try discriminate;
+            [reflexivity|rewrite (IH Heqn); reflexivity]. }
+        intros a' b' _ _; rewrite excess_diag by apply laws; apply Rle_refl.
+      + destruct (le_lt_dec (S j) k) as [Le|_].
+        * apply step; clear - Tj Le; replace k with ((k - S j) + S j)%nat by lia.
+          induction (k - S j)%nat; [exact Tj|constructor; assumption].
+        * intros a' b' Ha' Hb'; apply Rle_trans with (total l (fun m => a' * M s m));
+            [|rewrite total_scal, (proj2 (laws s)); lra].
+          apply total_le; intros m Im; apply Rmax_lub; [apply Rmult_le_pos; [lra|apply laws, Im]|].
+          pose proof (proj1 (laws s') m Im); assert (0 <= b' * M s' m) by (apply Rmult_le_pos; lra); lra.
+    - intros s; apply laws.
+    - intros [|j]; assumption.
+    - right; rewrite !drawn_mean_chances; apply total_ext; intros j I; apply in_seq in I; f_equal; unfold G.
+      destruct j as [|j]; [reflexivity|]; destruct (le_lt_dec (S j) k); [reflexivity|lia]. }
+  unfold removal_profile; destruct (Rle_dec (a * (1 - q)) b) as [G1|G1].
+  - set (c := (b - a * (1 - q)) / q).
+    assert (Pc : 0 <= c) by (apply Rmult_le_pos; [lra|left; apply Rinv_0_lt_compat; lra]).
+    assert (Ec : q * c = b - a * (1 - q)) by (unfold c; field; lra).
+    rewrite <- Ec, (Rmult_comm a q), scales by lra.
+    destruct (Rle_lt_or_eq_dec 0 none (proj1 N)) as [Pn|Zn].
+    + set (c0 := (a * (1 - q) + (q - (1 - none)) * c) / none).
+      assert (E0 : none * c0 = a * (1 - q) + (q - (1 - none)) * c) by (unfold c0; field; lra).
+      assert (P0 : 0 <= c0).
+      { apply Rmult_le_pos; [|left; apply Rinv_0_lt_compat, Pn].
+        apply Rplus_le_le_0_compat; apply Rmult_le_pos; lra. }
+      eapply Rle_trans; [apply (Bound c0 c P0 Pc); lra|].
+      rewrite <- plus_part_scal by lra.
+      replace (none * (a - c0)) with ((q - (1 - none)) * (a - c)) by
+        (transitivity (none * a - none * c0); [rewrite E0|]; ring).
+      rewrite plus_part_scal by lra.
+      pose proof (covers a c Ha Pc) as Cov; apply (Rmult_le_compat_l (q - (1 - none))) in Cov; lra.
+    + assert (Eq : q = 1) by lra; eapply Rle_trans; [apply (Bound a c Ha Pc)|]; rewrite <- Zn.
+      * rewrite Eq in Ec; lra.
+      * rewrite Eq; lra.
+  - assert (Pn : 0 < none) by nra.
+    eapply Rle_trans; [apply (Bound (b / none) 0); [apply Rmult_le_pos; [lra|left; apply Rinv_0_lt_compat, Pn]|lra|]|].
+    + right; field; lra.
+    + rewrite <- plus_part_scal by lra; replace (none * (a - b / none)) with (none * a - b) by (field; lra).
+      pose proof (all a Ha); rewrite plus_part_id by nra; nra.
+Qed.
+
+(** In the other order. *)
+Theorem poisson_addition_at_most x y :
+  (forall u v, 0 <= u -> 0 <= v -> u - v + F v u <= F u v) -> thinned k x y ->
+  below_profile l (on_sample r M y) (on_sample r M x) (addition_profile q F).
+Proof.
+  intros Turned T a b Ha Hb.
+  rewrite (excess_turned l _ _ a b) by (apply on_sample_distribution; assumption).
+  pose proof (poisson_removal_at_most x y T b a Hb Ha) as B; unfold removal_profile in B; unfold addition_profile.
+  destruct (Rle_dec (b * (1 - q)) a) as [G|G]; [|lra].
+  specialize (Turned (a - b * (1 - q)) (b * q) ltac:(lra) ltac:(apply Rmult_le_pos; lra)); lra.
+Qed.
+
+End Any.
+
 (** All of them take part. *)
 Lemma drawn_mean_all k g : drawn_mean 1 k g = g k.
 Proof.
@@ -368,17 +468,41 @@ Proof.
       cbn [total fst snd]; unfold none, hit_chance; simpl; ring.
 Qed.
 
-(** Domination of a sampled mechanism of which such records are replaced, if any takes part: [F] bounds
-    what replacing them does, [F1] what as many records more do. *)
-Theorem poisson_swapped {A} (l : list A) (M : list X -> A -> R) s F F1 k x y :
-  0 < 1 - none k -> 0 <= s <= 1 -> (forall sample, distribution l (M sample)) ->
+(** A sampled mechanism of which such records are replaced: a hidden draw of pairs of laws, a share [q]
+    of each told from another as replacing the records tells, and from what is the rest of both as so
+    many records more do. *)
+Theorem poisson_swapped_beside {A} (l : list A) (M : list X -> A -> R) q F F1 G k x y :
+  0 < q <= 1 -> 1 - none k <= q -> (forall sample, distribution l (M sample)) ->
   (forall t t', swapped k t t' -> below_profile l (M t) (M t') F) ->
   (forall t t', thinned k t t' -> below_profile l (M t) (M t') F1) ->
-  swapped k x y ->
-  below_profile l (on_sample r M x) (on_sample r M y) (turned (exchanged (1 - none k) s F F1)).
+  (forall u v w : A -> R, distribution l u -> distribution l v -> distribution l w ->
+     below_profile l u v F -> below_profile l v u F -> below_profile l u w F1 -> below_profile l v w F1 ->
+     below_profile l (sampled q u w) (sampled q v w) G) ->
+  swapped k x y -> below_profile l (on_sample r M x) (on_sample r M y) G.
 Proof.
-  intros Hq Hs DM Replaced One T; destruct (bases k x y T) as (bs & Ok & Fx & Fy).
-  pose proof (none_within k) as Hn; set (q := 1 - none k) in *.
+  intros Hq Any DM Replaced One Beside T; destruct (bases k x y T) as (bs' & Ok' & Fx' & Fy').
+  (* as if somebody took part as often as that *)
+  set (as_often := fun b => Base (others b) (base_chance b) ((others b, others b, q - (1 - none k)) :: hits b)).
+  set (bs := map as_often bs').
+  assert (Ok : forall b, In b bs -> 0 <= base_chance b /\ total (hits b) hit_chance = q /\
+            forall h, In h (hits b) -> 0 <= hit_chance h /\ swapped k (fst (fst h)) (snd (fst h)) /\
+              thinned k (fst (fst h)) (others b) /\ thinned k (snd (fst h)) (others b)).
+  { intros b I; apply in_map_iff in I as (b' & <- & I); destruct (Ok' b' I) as (P & Sum & Each).
+    split; [exact P|split].
+    - unfold as_often; cbn [hits total]; rewrite Sum; unfold hit_chance; cbn [snd]; lra.
+    - intros h [<-|Ih]; [|apply Each, Ih]; unfold hit_chance, as_often; cbn [fst snd others].
+      split; [lra|split; [apply swapped_same|split; apply thinned_same]]. }
+  assert (Fx : forall f, total (draws r x) (fun sw => snd sw * f (fst sw))
+             = total bs (fun b => base_chance b * ((1 - q) * f (others b)
+                 + total (hits b) (fun h => hit_chance h * f (fst (fst h)))))).
+  { intros f; rewrite (Fx' f); unfold bs; rewrite total_map; apply total_ext; intros b _.
+    unfold as_often, hit_chance; cbn [base_chance hits others total fst snd]; ring. }
+  assert (Fy : forall f, total (draws r y) (fun sw => snd sw * f (fst sw))
+             = total bs (fun b => base_chance b * ((1 - q) * f (others b)
+                 + total (hits b) (fun h => hit_chance h * f (snd (fst h)))))).
+  { intros f; rewrite (Fy' f); unfold bs; rewrite total_map; apply total_ext; intros b _.
+    unfold as_often, hit_chance; cbn [base_chance hits others total fst snd]; ring. }
+  clearbody bs; clear bs' Ok' Fx' Fy' as_often Any.
   assert (Chances : distribution bs base_chance).
   { split; [intros b I; apply (Ok b I)|].
     pose proof (Fx (fun _ => 1)) as E; destruct (draws_distribution r Hr x) as [_ Mass].
@@ -393,7 +517,7 @@ Proof.
   { intros b I; destruct (Ok b I) as (_ & Sum & Each); unfold share; split.
     - intros h Ih; apply Rmult_le_pos; [apply Each, Ih|left; apply Rinv_0_lt_compat, Hq].
     - unfold Rdiv; rewrite (total_ext _ _ (fun h => / q * hit_chance h)) by (intros; ring).
-      rewrite total_scal, Sum; fold q; field; lra. }
+      rewrite total_scal, Sum; field; lra. }
   assert (Mixed : forall b P, In b bs -> (forall h, distribution l (P h)) -> distribution l (mixture (hits b) share P)).
   { intros b P I D; destruct (Shares b I) as [Nn Sum]; split.
     - intros m Im; apply total_nonneg; intros h Ih; apply Rmult_le_pos; [apply Nn, Ih|apply D, Im].
@@ -402,11 +526,11 @@ Proof.
   assert (Ex : forall m, on_sample r M x m = mixture bs base_chance (fun b => sampled q (u b) (w b)) m).
   { intros m; unfold on_sample, on_drawn; rewrite (Fx (fun t => M t m)); apply total_ext; intros b _.
     f_equal; unfold sampled, u, w, mixture, share; rewrite <- total_scal, Rplus_comm.
-    f_equal; [apply total_ext; intros h _; field; lra|unfold q; ring]. }
+    f_equal; apply total_ext; intros h _; field; lra. }
   assert (Ey : forall m, on_sample r M y m = mixture bs base_chance (fun b => sampled q (v b) (w b)) m).
   { intros m; unfold on_sample, on_drawn; rewrite (Fy (fun t => M t m)); apply total_ext; intros b _.
     f_equal; unfold sampled, v, w, mixture, share; rewrite <- total_scal, Rplus_comm.
-    f_equal; [apply total_ext; intros h _; field; lra|unfold q; ring]. }
+    f_equal; apply total_ext; intros h _; field; lra. }
   intros a b Ha Hb; eapply Rle_trans; [right; apply total_ext; intros m _; rewrite Ex, Ey; reflexivity|].
   apply (below_profile_mixture bs base_chance l Chances (fun b => sampled q (u b) (w b)) (fun b => sampled q (v b) (w b)));
     try assumption.
@@ -414,11 +538,11 @@ Proof.
   assert (Alone : forall G (P : list X * list X * R -> A -> R),
             (forall h, In h (hits base) -> below_profile l (P h) (w base) G) ->
             below_profile l (mixture (hits base) share P) (w base) G).
-  { intros G P H a' b' Ha' Hb'.
+  { clear G Beside; intros G P H a' b' Ha' Hb'.
     eapply Rle_trans; [|apply (below_profile_mixture (hits base) share l (Shares base I) P (fun _ => w base) G H a' b' Ha' Hb')].
     right; apply total_ext; intros m _; do 2 f_equal; unfold mixture.
     rewrite total_scal_r; destruct (Shares base I) as [_ ->]; ring. }
-  apply exchanged_turned; try assumption; try (unfold q; lra).
+  apply Beside; try assumption.
   - apply Mixed; [exact I|intros; apply DM].
   - apply Mixed; [exact I|intros; apply DM].
   - apply DM.
@@ -427,6 +551,31 @@ Proof.
     apply Replaced, swapped_sym, (Each h Ih).
   - apply Alone; intros h Ih; apply One, (Each h Ih).
   - apply Alone; intros h Ih; apply One, (Each h Ih).
+Qed.
+
+(** Domination of such a mechanism, if any record takes part: [F] bounds what replacing them does, [F1]
+    what as many records more do. *)
+Theorem poisson_swapped {A} (l : list A) (M : list X -> A -> R) s F F1 k x y :
+  0 < 1 - none k -> 0 <= s <= 1 -> (forall sample, distribution l (M sample)) ->
+  (forall t t', swapped k t t' -> below_profile l (M t) (M t') F) ->
+  (forall t t', thinned k t t' -> below_profile l (M t) (M t') F1) ->
+  swapped k x y ->
+  below_profile l (on_sample r M x) (on_sample r M y) (turned (exchanged (1 - none k) s F F1)).
+Proof.
+  intros Hq Hs DM Replaced One; pose proof (none_within k) as N.
+  apply (poisson_swapped_beside l M (1 - none k) F F1); try assumption; try lra.
+  intros u v w; apply exchanged_turned; lra.
+Qed.
+
+(** The same where nothing better is known of records more than of replaced ones, at any share above. *)
+Theorem poisson_swapped_at_most {A} (l : list A) (M : list X -> A -> R) q F k x y :
+  0 < q <= 1 -> 1 - none k <= q -> (forall sample, distribution l (M sample)) ->
+  (forall t t', swapped k t t' \/ thinned k t t' -> below_profile l (M t) (M t') F) ->
+  swapped k x y ->
+  below_profile l (on_sample r M x) (on_sample r M y) (replaced_profile q F).
+Proof.
+  intros Hq Any DM Near; apply (poisson_swapped_beside l M q F F); auto.
+  intros u v w; apply replaced_beside; lra.
 Qed.
 
 End Swapped.

@@ -382,6 +382,38 @@ End Profiles.
 
 End Parties.
 
+(** All samples of these parties' records at once, each with its probability. *)
+Fixpoint joint_samples {X} (draw : list X -> list (list X * R)) (drawn : list nat) (data : nat -> list X) :
+  list ((nat -> list X) * R) :=
+  match drawn with
+  | [] => [(data, 1)]
+  | j :: rest =>
+      flat_map (fun sw => map (fun tv => (fst tv, snd sw * snd tv))
+                            (joint_samples draw rest (with_part data j (fst sw)))) (draw (data j))
+  end.
+
+Lemma on_joint_samples {X A} (draw : list X -> list (list X * R)) (M : (nat -> list X) -> A -> R) drawn data y :
+  on_samples draw M drawn data y
+  = total (joint_samples draw drawn data) (fun sw => snd sw * M (fst sw) y).
+Proof.
+  revert data; induction drawn as [|j drawn IH]; intros data; cbn [joint_samples on_samples]; [simpl; ring|].
+  rewrite total_flat_map; apply total_ext; intros sw _; rewrite IH, total_map, <- total_scal.
+  apply total_ext; intros tv _; cbn [fst snd]; ring.
+Qed.
+
+Lemma joint_samples_distribution {X} (draw : list X -> list (list X * R)) drawn data :
+  (forall data, distribution (draw data) snd) -> distribution (joint_samples draw drawn data) snd.
+Proof.
+  intros D; split.
+  - revert data; induction drawn as [|j drawn IH]; intros data sw; cbn [joint_samples]; [intros [<-|[]]; simpl; lra|].
+    intros I; apply in_flat_map in I as (s & Is & I); apply in_map_iff in I as (tv & <- & It).
+    apply Rmult_le_pos; [apply (D (data j)), Is|exact (IH _ _ It)].
+  - pose proof (on_samples_distribution draw (fun _ (_ : unit) => 1) D [tt]
+                  (fun _ => conj (fun _ _ => Rle_0_1) (Rplus_0_r 1)) drawn data) as [_ Sum].
+    cbn [total] in Sum; rewrite on_joint_samples, Rplus_0_r in Sum; rewrite <- Sum.
+    apply total_ext; intros; ring.
+Qed.
+
 (** A record that changes nothing where it is in a Poisson sample changes nothing. *)
 Section Invisible.
 

@@ -7,7 +7,7 @@ From Dpledger Require Import Sums Conversion Finite Gaussian Pure LaplaceProfile
   DiscreteGaussian GaussianDelta Sensitivity Descent
   Domination GaussianComposition PoissonSampling BatchSampling Events Enclosure Losses GaussianLosses LossLists
   LossEnclosures LossComposition FixedPoint SampledLoss ReplacedSample ReplacedLoss CopiesSampling
-  GroupSampling GroupBatches CopiesLoss GroupLoss PureLoss LaplaceLoss SampledLaplace GeometricLoss DiscreteGaussianProfile DiscreteGaussianLoss
+  GroupSampling GroupBatches GaussianSplit CopiesLoss GroupLoss PureLoss LaplaceLoss SampledLaplace GeometricLoss DiscreteGaussianProfile DiscreteGaussianLoss
   LaplaceComposition LaplaceSums Certificate Checker Operations Derivations
   Claims.
 Import ListNotations.
@@ -189,6 +189,20 @@ Proof.
   repeat split; [apply scheme_ok_fits, Hd|exact Hh|exact Hs|eauto].
 Qed.
 
+Lemma mixture_found i moved constant e squared d rate std :
+  mechanism_at c i = Some (MixtureStep moved constant e squared d rate std) ->
+  moved = r0 /\ 0 < Q2R rate <= 1 /\ (r0 = ReplaceOne -> bounds_each_record d = true) /\ 0 < Q2R std /\
+  (exists s, derived r0 e = Some s /\ Q2R s = Q2R constant) /\
+  (exists s, derived r0 d = Some s /\ Q2R s = Q2R squared).
+Proof.
+  intros H; apply mechanism_found in H; cbn [mechanism_ok] in H; rewrite !andb_true_iff in H.
+  destruct H as [[[[Hd Hr] _] Hs] D]; apply relation_eqb_eq in Hr; subst moved.
+  apply positive_number_R in Hs; destruct (scheme_ok_fits _ _ Hd) as [Share Each].
+  destruct (derived r0 e) as [s|]; [|discriminate]; destruct (derived r0 d) as [t|]; [|discriminate].
+  apply andb_true_iff in D as [E D]; apply Q2R_equal in E, D.
+  split; [reflexivity|split; [exact Share|split; [exact Each|split; [exact Hs|split; eauto]]]].
+Qed.
+
 Lemma laplace_found i moved squared d scale :
   mechanism_at c i = Some (LaplaceStep moved squared d scale) \/
   mechanism_at c i = Some (DiscreteLaplaceStep moved squared d scale) \/
@@ -361,7 +375,7 @@ Qed.
 Lemma part_steps j i : undivided table i = true -> steps_of c j i = repeats c i.
 Proof.
   unfold undivided; fold (mechanism_at c i); destruct (mechanism_at c i) as [m|] eqn:F; [|discriminate].
-  destruct m as [| | | | | | | |inner n|]; try discriminate; intros H;
+  destruct m as [| | | | | | | | |inner n|]; try discriminate; intros H;
     try (rewrite (alone i _ F) by discriminate; unfold repeats; rewrite F; reflexivity).
   fold (mechanism_at c inner) in H; destruct (mechanism_at c inner) as [m|] eqn:G; [|discriminate].
   assert (One : steps_of c j inner = [inner]).
@@ -391,9 +405,9 @@ Proof.
     unfold unrolled; rewrite flat_map_concat_map, (flat_map_concat_map _ (map _ _)), map_map.
     cbn [fst snd]; erewrite map_ext_in; [reflexivity|]; intros i I.
     cbv beta; rewrite (part_steps j i (parts_undivided _ _ _ _ F I)); reflexivity. }
-  unfold divided; fold (mechanism_at c m); destruct (mechanism_at c m) as [[| | | | | | | |inner k|parts']|] eqn:F;
+  unfold divided; fold (mechanism_at c m); destruct (mechanism_at c m) as [[| | | | | | | | |inner k|parts']|] eqn:F;
     try discriminate; intros E Ep.
-  - fold (mechanism_at c inner) in E; destruct (mechanism_at c inner) as [[| | | | | | | | |parts']|] eqn:G;
+  - fold (mechanism_at c inner) in E; destruct (mechanism_at c inner) as [[| | | | | | | | | |parts']|] eqn:G;
       try discriminate; injection E as -> ->.
     rewrite (steps_repeated _ _ _ _ F); apply Of; assumption.
   - injection E as -> <-; rewrite <- (Of m 1%positive F Ep); simpl; rewrite app_nil_r; reflexivity.
@@ -403,9 +417,9 @@ Lemma divided_nobody j m parts n :
   divided table m = Some (parts, n) ->
   (forall p, Pos.to_nat p = j -> ~ In p (map fst parts)) -> steps_of c j m = [].
 Proof.
-  unfold divided; fold (mechanism_at c m); destruct (mechanism_at c m) as [[| | | | | | | |inner k|parts']|] eqn:F;
+  unfold divided; fold (mechanism_at c m); destruct (mechanism_at c m) as [[| | | | | | | | |inner k|parts']|] eqn:F;
     try discriminate; intros E N.
-  - fold (mechanism_at c inner) in E; destruct (mechanism_at c inner) as [[| | | | | | | | |parts']|] eqn:G;
+  - fold (mechanism_at c inner) in E; destruct (mechanism_at c inner) as [[| | | | | | | | | |parts']|] eqn:G;
       try discriminate; injection E as -> ->.
     rewrite (steps_repeated _ _ _ _ F), (steps_of_parts _ _ _ G), (held_by_nobody _ _ _ G N).
     induction (Pos.to_nat n); simpl; auto.
@@ -1092,19 +1106,53 @@ Proof.
       eapply Rle_trans; [|exact Near]; right; f_equal; ring.
 Qed.
 
-Lemma round h : (exists s std, normal_round h s std) \/ discrete_round h \/ pure_round h.
+(** Everything about a round with a mixture that does not ask how far it brings neighbours apart. *)
+Definition mixed_round (h : history) : Prop :=
+  (exists moved constant e squared d rate std,
+     mechanism_at c (mechanism_of h) = Some (MixtureStep moved constant e squared d rate std)) /\
+  (forall x, distribution (next_messages r h) (next_law r x h)) /\
+  (forall j x y, reads r h j = false -> same_but j x y -> next_law r x h = next_law r y h).
+
+(** The law of one sample's party, however it is drawn. *)
+Lemma mixture_draws h rate moved part : samples_at null r h rate moved -> 0 <= Q2R rate <= 1 ->
+  distribution (draws_of (sampled_by r h) part) snd.
 Proof.
-  destruct (rounds_are_steps null c r run_satisfies h) as [G|[L|[S|W]]].
+  intros (As & _) Hr; destruct (sampled_by r h) as [q|n k filler|n k filler]; cbn [draws_of]; [| |contradiction].
+  - destruct As as [-> _]; apply draws_distribution, Hr.
+  - apply batches_distribution, As.
+Qed.
+
+Lemma mixture_is_mixed h :
+  mixture_round null r h (mechanism_at c (mechanism_of h)) -> mixed_round h.
+Proof.
+  intros (moved & constant & e & squared & d & rate & std & F & N & Samples & _ & Open & Unread).
+  destruct (mixture_found _ _ _ _ _ _ _ _ F) as (-> & Hr & _ & Hs & _).
+  unfold mixed_round, next_messages, next_law; rewrite N; split; [eauto 9|split].
+  - intros x; apply numbers_distribution, on_samples_distribution.
+    + intros part; apply (mixture_draws h rate r0); [exact Samples|lra].
+    + intros data; apply (noisy_vector_distribution _ (fun sample i => unsampled r h x i + value r h sample i)).
+      * exact Hs.
+      * apply (grids_ascend null c r run_satisfies).
+  - intros j x y R Dxy; extensionality m; destruct m as [v|]; [cbn [of_numbers]|reflexivity].
+    rewrite (unread_same_but h _ j x y Open R Dxy); destruct Samples as (_ & _ & I).
+    apply on_samples_unread with (j := j); [intros J; apply I in J; congruence|exact Dxy|].
+    intros u w S _ _; unfold noisy_vector; rewrite (unread_same_but h _ j u w Unread R S); reflexivity.
+Qed.
+
+Lemma round h : (exists s std, normal_round h s std) \/ discrete_round h \/ pure_round h \/ mixed_round h.
+Proof.
+  destruct (rounds_are_steps null c r run_satisfies h) as [G|[L|[S|[W|M]]]].
   - destruct (gaussian_is_normal h G); auto.
-  - right; right; apply laplace_is_pure, L.
-  - right; right; apply response_is_pure, S.
-  - right; right; apply weighted_is_pure, W.
+  - right; right; left; apply laplace_is_pure, L.
+  - right; right; left; apply response_is_pure, S.
+  - right; right; left; apply weighted_is_pure, W.
+  - right; right; right; apply mixture_is_mixed, M.
 Qed.
 
 Lemma cost_nonneg i : 0 <= cost i.
 Proof.
   unfold cost; destruct (mechanism_at c i) as
-    [[moved squared d std| |moved squared d b|moved squared d b|moved squared d std| |drawn moved squared d b|moved squared d b| |]|]
+    [[moved squared d std| |moved squared d b|moved squared d b|moved squared d std| |drawn moved squared d b|moved squared d b| | |]|]
     eqn:F; try lra.
   - destruct (gaussian_found _ _ _ _ _ (or_introl F)) as (_ & Hs & s & D & E).
     rewrite <- E; apply Rmult_le_pos; [exact (derived_nonneg r0 d s D)|].
@@ -1153,7 +1201,7 @@ Qed.
 
 Lemma laws x h : distribution (next_messages r h) (next_law r x h).
 Proof.
-  destruct (round h) as [(s & std & Round)|[(_ & L & _)|(_ & L & _)]]; [|apply L|apply L].
+  destruct (round h) as [(s & std & Round)|[(_ & L & _)|[(_ & L & _)|(_ & L & _)]]]; [|apply L|apply L|apply L].
   destruct (normal_messages h s std Round) as [-> ->]; apply numbers_distribution.
   pose proof (fun data => noisy_laws h s std data Round) as Laws.
   destruct Round as (_ & _ & _ & [(_ & -> & _)|S] & _); [apply Laws|].
@@ -1165,8 +1213,8 @@ Lemma unread_same h j x y :
   forall m, In m (next_messages r h) -> next_law r x h m = next_law r y h m.
 Proof.
   intros R Dxy m _;
-    destruct (round h) as [(s & std & Round)|[(_ & _ & Same & _)|(_ & _ & Same & _)]];
-    [|rewrite (Same j x y R Dxy); reflexivity|rewrite (Same j x y R Dxy); reflexivity].
+    destruct (round h) as [(s & std & Round)|[(_ & _ & Same & _)|[(_ & _ & Same & _)|(_ & _ & Same)]]];
+    [|rewrite (Same j x y R Dxy); reflexivity..].
   destruct (normal_messages h s std Round) as [_ Law]; rewrite !Law.
   destruct Round as (_ & _ & _ & Kind & _ & Same); destruct m as [v|]; [cbn [of_numbers]|reflexivity].
   assert (E : forall u v, same_but j u v -> forall a,
@@ -1282,12 +1330,14 @@ Proof.
   - intros h; apply cost_nonneg.
   - intros h j x y R Dxy.
     destruct (round h) as
-      [(s & std & Round)|[((moved & squared & d & std & F) & _)|((m & F & _ & No) & _)]].
+      [(s & std & Round)|[((moved & squared & d & std & F) & _)|[((m & F & _ & No) & _)|
+        ((? & ? & ? & ? & ? & ? & ? & F) & _)]]].
     + assert (Kind := Round); destruct Kind as (_ & _ & _ & [P|S] & _);
         [apply (round_gdp h s std j); assumption|].
       destruct S as (rate & moved & squared & d & std' & F & _); discriminate (pays _ _ _ All F).
     + discriminate (pays _ _ _ All F).
     + rewrite (pays _ m h All F) in No; discriminate.
+    + discriminate (pays _ _ _ All F).
   - apply spent_within; [apply cost_nonneg|exact H].
 Qed.
 
@@ -1298,13 +1348,15 @@ Theorem run_zcdp (most : R) :
 Proof.
   intros All H; apply (events_zcdp adj (next_messages r) (next_law r) laws (reads r) unread most
                          (fun h => rho (mechanism_of h)) (rounds r)).
-  - intros h j x y alpha Ha R Dxy; destruct (round h) as [(s & std & Round)|[Discrete|Pure]].
+  - intros h j x y alpha Ha R Dxy;
+      destruct (round h) as [(s & std & Round)|[Discrete|[Pure|((? & ? & ? & ? & ? & ? & ? & F) & _)]]].
     + assert (Kind := Round); destruct Kind as (_ & _ & _ & [P|S] & _);
         [apply (gaussian_round_zcdp h s std j); assumption|].
       destruct S as (rate & moved & squared & d & std' & F & _); discriminate (pays _ _ _ All F).
     + destruct Discrete as (_ & _ & _ & Z); apply (Z j R alpha Ha x y Dxy).
     + apply (pure_round_zcdp h j); try assumption; destruct Pure as ((m & F & _) & _).
       exists m; split; [exact F|exact (pays _ m h All F)].
+    + discriminate (pays _ _ _ All F).
   - apply spent_within; [apply rho_nonneg|exact H].
 Qed.
 
@@ -1317,8 +1369,9 @@ Proof.
   intros All H; apply (events_pure adj (next_messages r) (next_law r) laws (reads r) unread most
                          (fun h => cost (mechanism_of h)) (rounds r)).
   - intros h j R; destruct (round h) as
-      [(s & std & Round)|[((moved & squared & d & std & F) & _)|(_ & _ & _ & P)]];
-      [exfalso|discriminate (pays _ _ _ All F)|apply P, R].
+      [(s & std & Round)|[((moved & squared & d & std & F) & _)|[(_ & _ & _ & P)|
+        ((? & ? & ? & ? & ? & ? & ? & F) & _)]]];
+      [exfalso|discriminate (pays _ _ _ All F)|apply P, R|discriminate (pays _ _ _ All F)].
     destruct Round as (_ & _ & _ & [((moved & squared & d & std' & F) & _)|S] & _).
     + discriminate (pays _ _ _ All F).
     + destruct S as (rate & moved & squared & d & std' & F & _); discriminate (pays _ _ _ All F).
@@ -1331,6 +1384,10 @@ Qed.
 Section Together.
 
 Variable many : positive.
+
+(** Of the noise of each mixture, how much hides what is computed from all records. *)
+Variable share : positive -> Q.
+Hypothesis shares : forall i, 0 < Q2R (share i) < 1.
 
 Notation times := (Pos.to_nat many).
 Notation far := (IZR (Zpos many)).
@@ -1378,7 +1435,7 @@ Definition share_met (x : contrast) : Q :=
 Definition oriented (with_first : bool) (a b : list X) : Prop :=
   r0 <> ReplaceOne -> in_order with_first a b.
 
-(** How far apart a step whose loss is known brings two laws. *)
+(** How far apart a step brings two laws, but for what of it adds up as mu^2. *)
 Definition apart (with_first : bool) (i : positive) {A} (l : list A) (p q : A -> R) : Prop :=
   match mechanism_at c i with
   | Some (SampledStep drawn moved squared _ std) =>
@@ -1397,6 +1454,10 @@ Definition apart (with_first : bool) (i : positive) {A} (l : list A) (p q : A ->
   | Some (ResponseStep truth answers) =>
       below_profile l p q (shared_profile (exp (cost i)) (Q2R (share_of truth answers)))
   | Some (PureStep _ _ _ _) => below_profile l p q (shared_profile (exp (far * cost i)) 1)
+  | Some (MixtureStep moved _ _ squared _ rate std) =>
+      contrasted with_first (contrast_of_mixture rate many moved)
+        (sqrt (Q2R (sampled_ratio many moved (share i) squared std))) l p q
+  | Some (GaussianStep _ _ _ _) => below_profile l p q (fun a b => plus_part (a - b))
   | _ => True
   end.
 
@@ -1410,12 +1471,17 @@ Proof.
     destruct (Rle_dec 0 _); try contradiction; reflexivity.
 Qed.
 
-(** mu^2 of a Gaussian step on all records, of which no loss is asked. *)
+(** A Gaussian step on all records, of which no loss is asked. *)
 Definition plain (i : positive) : Prop :=
   exists moved squared d std, mechanism_at c i = Some (GaussianStep moved squared d std).
 
+(** mu^2 of it, and of what a mixture computes from all records. *)
 Definition mu_squared (i : positive) : R :=
-  match mechanism_at c i with Some (GaussianStep _ _ _ _) => far * far * cost i | _ => 0 end.
+  match mechanism_at c i with
+  | Some (GaussianStep _ _ _ _) => far * far * cost i
+  | Some (MixtureStep _ constant _ _ _ _ std) => Q2R (constant_ratio many (share i) constant std)
+  | _ => 0
+  end.
 
 Lemma any_of_real rate group :
   Q2R (any_of rate group) = 1 - none (Q2R rate) (Pos.to_nat group).
@@ -1504,21 +1570,45 @@ Qed.
 
 (** A loss that bounds a step, in one of the orders. *)
 Definition bounds_step (with_first : bool) (i : positive) (L : loss) : Prop :=
-  proper L /\ covers L /\ (plain i -> L = nothing) /\
-  (~ plain i -> forall (l : list message) p q, distribution l p -> distribution l q ->
+  proper L /\ covers L /\
+  (forall (l : list message) p q, distribution l p -> distribution l q ->
    apart with_first i l p q -> below_profile l p q (profile L)).
+
+(** The roots of what a mixture's parts are apart by, over their noise. *)
+Lemma share_root n of squared std : 0 < of -> 0 < Q2R std -> 0 <= Q2R squared ->
+  0 < sqrt of * Q2R std /\
+  forall q, Q2R q = of ->
+  Q2R (further n squared / (q * (std * std))) = IZR (Zpos n) * IZR (Zpos n) * Q2R squared / (of * (Q2R std * Q2R std)) /\
+  sqrt (Q2R (further n squared / (q * (std * std)))) = IZR (Zpos n) * sqrt (Q2R squared) / (sqrt of * Q2R std).
+Proof.
+  intros P B S; pose proof (sqrt_lt_R0 _ P) as Pr; pose proof (Pos_real n) as Pn.
+  split; [apply Rmult_lt_0_compat; assumption|]; intros q Eq.
+  assert (Pos : 0 < of * (Q2R std * Q2R std)) by (apply Rmult_lt_0_compat; nra).
+  assert (E : Q2R (further n squared / (q * (std * std)))
+              = IZR (Zpos n) * IZR (Zpos n) * Q2R squared / (of * (Q2R std * Q2R std))).
+  { rewrite Q2R_div by (rewrite !Q2R_mult, Eq; lra); rewrite !Q2R_mult, Eq; f_equal.
+    unfold further; apply square_times. }
+  split; [exact E|]; rewrite E; apply sqrt_lem_1.
+  - apply Rmult_le_pos; [|left; apply Rinv_0_lt_compat, Pos]; apply Rmult_le_pos; [nra|exact S].
+  - apply Rmult_le_pos; [apply Rmult_le_pos; [lra|apply sqrt_pos]|left; apply Rinv_0_lt_compat; nra].
+  - replace (IZR (Zpos n) * sqrt (Q2R squared) / (sqrt of * Q2R std)
+             * (IZR (Zpos n) * sqrt (Q2R squared) / (sqrt of * Q2R std)))
+      with (IZR (Zpos n) * IZR (Zpos n) * (sqrt (Q2R squared) * sqrt (Q2R squared))
+            / (sqrt of * sqrt of * (Q2R std * Q2R std))) by (field; lra).
+    rewrite !sqrt_sqrt by lra; reflexivity.
+Qed.
 
 Lemma mu_squared_nonneg i : 0 <= mu_squared i.
 Proof.
   pose proof (cost_nonneg i); pose proof (Pos_real many).
   assert (0 <= far * far) by nra.
-  unfold mu_squared; destruct (mechanism_at c i) as [[]|]; try lra; apply Rmult_le_pos; assumption.
-Qed.
-
-Lemma lossy_costs_nothing i : ~ plain i -> mu_squared i = 0.
-Proof.
-  intros N; unfold mu_squared; destruct (mechanism_at c i) as [[moved squared d std| | | | | | | | |]|] eqn:F;
-    try reflexivity; exfalso; apply N; exists moved, squared, d, std; exact F.
+  unfold mu_squared; destruct (mechanism_at c i) as [[]|] eqn:F; try lra; [apply Rmult_le_pos; assumption|].
+  destruct (mixture_found _ _ _ _ _ _ _ _ F) as (_ & _ & _ & Hs & (s & D & E) & _).
+  assert (S : 0 <= Q2R constant) by (rewrite <- E; exact (derived_nonneg r0 _ s D)).
+  destruct (share_root many (Q2R (share i)) constant noise_std (proj1 (shares i)) Hs S) as [_ Root].
+  unfold constant_ratio; destruct (Root (share i) eq_refl) as [-> _].
+  apply Rmult_le_pos; [apply Rmult_le_pos; assumption|left; apply Rinv_0_lt_compat].
+  apply Rmult_lt_0_compat; [apply shares|nra].
 Qed.
 
 Lemma one_at_most_exp i : 1 <= exp (cost i).
@@ -1730,42 +1820,443 @@ Proof.
   - intros u v Duv; apply (round_gdp h s std j); assumption.
 Qed.
 
+(** A null record is not there, so that a record more in a sample is a neighbour. *)
+Lemma one_more_below {A} (o : list A) j (M : (nat -> list X) -> A -> R) F :
+  r0 <> ReplaceOne ->
+  (forall u v, differ_at adj j u v -> below_profile o (M u) (M v) F) ->
+  (r0 = ZeroOutOne -> forall data before after,
+     M (with_part data j (before ++ null :: after)) = M (with_part data j (before ++ after))) ->
+  forall u v, same_but j u v -> add_remove_one (u j) (v j) -> below_profile o (M u) (M v) F.
+Proof.
+  intros Ea Neighbours Absent u v Suv Auv.
+  destruct r0 eqn:Er0; [congruence| |apply Neighbours; split; assumption].
+  assert (Null : forall u s1 s2, u j = s1 ++ s2 ->
+            M u = M (with_part u j (s1 ++ null :: s2)) /\ with_part u j (s1 ++ null :: s2) j = s1 ++ null :: s2).
+  { intros t s1 s2 E; split; [|apply with_part_own].
+    rewrite (Absent eq_refl), <- E, with_own_part; reflexivity. }
+  inversion Auv as [s1 s2 z' E1 E2|s1 s2 z' E1 E2].
+  - destruct (Null v s1 s2 (eq_sym E2)) as [-> Own]; apply Neighbours; split.
+    + rewrite Own, <- E1; constructor.
+    + intros i N; rewrite with_part_other by exact N; apply Suv, N.
+  - destruct (Null u s1 s2 (eq_sym E1)) as [-> Own]; apply Neighbours; split.
+    + rewrite Own, <- E2; constructor.
+    + intros i N; rewrite with_part_other by exact N; apply Suv, N.
+Qed.
+
+(** Records that a Poisson sample may hold, or not: one, or several. *)
+Lemma removed_or_gathered (with_first : bool) h j x y rate M mu :
+  0 < Q2R rate <= 1 -> r0 <> ReplaceOne -> NoDup (sampled_parties r h) -> In j (sampled_parties r h) ->
+  (forall data, distribution (vector_outcomes (dimension r h) (cuts r h)) (M data)) -> 0 <= mu ->
+  (forall u v, differ_at adj j u v ->
+     below_profile (vector_outcomes (dimension r h) (cuts r h)) (M u) (M v) (gaussian_profile mu)) ->
+  (r0 = ZeroOutOne -> forall data before after,
+     M (with_part data j (before ++ null :: after)) = M (with_part data j (before ++ after))) ->
+  same_but j x y -> in_order with_first (x j) (y j) ->
+  contrasted with_first (if Pos.eqb many 1 then Removed rate else Gathered rate many) mu
+    (map Numbers (vector_outcomes (dimension r h) (cuts r h)))
+    (of_numbers (on_samples (draws (Q2R rate)) M (sampled_parties r h) x))
+    (of_numbers (on_samples (draws (Q2R rate)) M (sampled_parties r h) y)).
+Proof.
+  intros Hr Ea U Drawn Laws Pmu Neighbours Absent Same0 O.
+  assert (Draw : forall part : list X, distribution (draws (Q2R rate) part) snd)
+    by (intros part; apply draws_distribution; lra).
+  (* a null record is not there *)
+  assert (Gone : r0 = ZeroOutOne -> forall u before after y',
+            on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part u j (before ++ null :: after)) y'
+            = on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part u j (before ++ after)) y').
+  { intros Er0 u before after y'; apply invisible_on_samples; [|exact U]; intros data s1 s2.
+    rewrite (Absent Er0); reflexivity. }
+  pose proof (one_more_below _ j M _ Ea Neighbours Absent) as Step.
+  assert (Same : forall part part', same_but j (with_part x j part) (with_part x j part')).
+  { intros part part' i N; rewrite !with_part_other by exact N; reflexivity. }
+  pose proof (same_with_part x y j Same0) as Ey; pose proof (eq_sym (with_own_part x j)) as Ex.
+  unfold in_order in O.
+  destruct (Pos.eqb_spec many 1) as [Alone|_]; cbn [contrasted].
+  2:{ (* several records *)
+    assert (Far : forall k u v, same_but j u v -> thinned k (u j) (v j) ->
+              below_profile (vector_outcomes (dimension r h) (cuts r h)) (M u) (M v)
+                (gaussian_profile (INR k * mu))).
+    { intros k u v Suv T; apply thinned_steps in T as (i & Le & S).
+      apply below_profile_weaken with (gaussian_profile (INR i * mu)).
+      - intros a b Ha Hb; apply profile_larger; try assumption.
+        split; [apply Rmult_le_pos; [apply pos_INR|exact Pmu]|apply Rmult_le_compat_r; [exact Pmu|apply le_INR, Le]].
+      - apply (with_part_steps j) in S; [|exact Suv].
+        apply (gdp_group (differ_at add_remove_one j) _ M mu i); auto.
+        intros u' v' [A S']; apply Step; assumption. }
+    assert (Near : forall a b, steps (loses null r0) times a b ->
+              gathered (Q2R rate) mu times
+                (map Numbers (vector_outcomes (dimension r h) (cuts r h)))
+                (of_numbers (on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j a)))
+                (of_numbers (on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j b)))).
+    { intros a b Ls; assert (Lost : exists b', thinned times a b' /\ forall m,
+                on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j b) m
+                = on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j b') m).
+      { destruct r0 eqn:Er0; [congruence| |].
+        - assert (H : exists b', hidden null times a b b').
+          { clear - Ls; revert b Ls; induction times as [|k IH]; intros b; [intros <-; exists a; apply hidden_all|].
+            intros (z & Ls & before & w & after & -> & ->); destruct (IH _ Ls) as [z' H].
+            apply (hidden_more null k a _ z' before w after H eq_refl). }
+          destruct H as [b' H]; exists b'; split; [apply (hidden_thinned _ _ _ _ _ H)|].
+          assert (Prefix : forall before m,
+                    on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j (before ++ b)) m
+                    = on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j (before ++ b')) m);
+            [|exact (Prefix [])].
+          clear - H Gone; induction H as [|k w u v v' H IH|k w u v v' H IH|k u v v' H IH]; intros before m.
+          + reflexivity.
+          + specialize (IH (before ++ [w]) m); rewrite <- !app_assoc in IH; exact IH.
+          + rewrite (Gone eq_refl); apply IH.
+          + apply IH.
+        - exists b; split; [|reflexivity].
+          clear - Ls; revert b Ls; induction times as [|k IH]; intros b; [intros <-; apply thinned_all|].
+          intros (z & Ls & before & w & after & -> & ->); exact (thinned_more k a _ before after w (IH _ Ls) eq_refl). }
+      destruct Lost as (b' & T & Alike); intros y0 cs Hy Hcs Within.
+      set (most := drawn_mean _ _ _).
+      assert (Point : below_profile (map Numbers (vector_outcomes (dimension r h) (cuts r h)))
+                (of_numbers (on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j a)))
+                (of_numbers (on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j b'))) (at_point y0 most)).
+      { apply numbers_below.
+        apply (on_samples_profile (draws (Q2R rate)) M Draw _ Laws j
+                 (fun k => gaussian_profile (INR k * mu)) thinned Far
+                 _ _ _ _ a b' U Drawn (Same _ _) (with_part_own _ _ _) (with_part_own _ _ _)).
+        intros M' Laws' Below u v Hu Hv; unfold at_point.
+        destruct (Req_EM_T u 1) as [->|_]; [destruct (Req_EM_T v y0) as [->|_]|];
+          try (apply excess_le_mass; try assumption; (apply on_drawn_distribution; [apply Draw|exact Laws'])).
+        apply (poisson_thinned (Q2R rate) ltac:(lra) _ M'
+                 (fun k => gaussian_profile (INR k * mu)));
+          try assumption; intros; apply Laws'. }
+      specialize (Point 1 y0 ltac:(lra) ltac:(lra)); unfold at_point in Point.
+      destruct (Req_EM_T 1 1) as [_|N]; [|congruence]; destruct (Req_EM_T y0 y0) as [_|N]; [|congruence].
+      eapply Rle_trans; [right|exact Point]; apply total_ext; intros m _.
+      destruct m; [cbn [of_numbers]; rewrite Alike; reflexivity|reflexivity]. }
+    destruct with_first; specialize (Near _ _ O); rewrite with_own_part, <- Ey in Near; exact Near. }
+  apply numbers_below; rewrite Alone in O.
+  assert (O' : exists before z after,
+            let without := before ++ match r0 with ZeroOutOne => null :: after | _ => after end in
+            if with_first then x j = before ++ z :: after /\ y j = without
+            else x j = without /\ y j = before ++ z :: after).
+  { destruct with_first;
+      destruct O as (w & <- & before & z & after & -> & ->); exists before, z, after; split; reflexivity. }
+  destruct O' as (before & z & after & O').
+  set (kept := match r0 with ZeroOutOne => null :: after | _ => after end) in O'.
+  assert (Missing : forall u y', on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part u j (before ++ kept)) y'
+            = on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part u j (before ++ after)) y').
+  { intros u y'; unfold kept; destruct r0 eqn:Er0; try reflexivity; apply (Gone eq_refl). }
+  pose proof (on_samples_profile (draws (Q2R rate)) M Draw (vector_outcomes (dimension r h) (cuts r h))
+                Laws j (fun _ : unit => gaussian_profile (mu))
+                (fun _ => add_remove_one) (fun _ => Step)) as Below.
+  destruct with_first, O' as [Exj Eyj]; rewrite Exj in Ex; rewrite Eyj in Ey; rewrite Ex, Ey;
+    intros a b Ha Hb.
+  - eapply Rle_trans; [right; apply total_ext; intros m _; rewrite Missing; reflexivity|].
+    apply (Below _ _ _ _ (before ++ z :: after) (before ++ after) U Drawn (Same _ _)
+             (with_part_own _ _ _) (with_part_own _ _ _)); try assumption.
+    intros M' Laws' Step'; apply poisson_removal; [lra|exact Laws'|exact (Step' tt)].
+  - eapply Rle_trans; [right; apply total_ext; intros m _; rewrite Missing; reflexivity|].
+    apply (Below _ _ _ _ (before ++ after) (before ++ z :: after) U Drawn (Same _ _)
+             (with_part_own _ _ _) (with_part_own _ _ _)); try assumption.
+    intros M' Laws' Step'; apply poisson_addition; [lra|exact Laws'|exact (Step' tt)].
+Qed.
+
+(** Any of so many records is drawn with as many times the probability of one at most. *)
+Lemma any_at_most q k : 0 <= q <= 1 -> 1 - none q k <= INR k * q.
+Proof.
+  intros Hr; induction k as [|k IH]; [unfold none; simpl; lra|].
+  pose proof (none_within q Hr k) as N; rewrite S_INR; unfold none in *; simpl; nra.
+Qed.
+
+Lemma drawn_at_most_real rate :
+  0 < Q2R rate <= 1 -> 0 < Q2R (drawn_at_most rate many) <= 1 /\
+  (Q2R (drawn_at_most rate many) = INR times * Q2R rate \/
+   Q2R (drawn_at_most rate many) = 1 /\ 1 <= INR times * Q2R rate).
+Proof.
+  intros Hr; pose proof (Pos_real many) as Pm; unfold drawn_at_most, minimum; rewrite INR_positive.
+  assert (E : Q2R (integer many * rate) = far * Q2R rate) by (rewrite Q2R_mult, Q2R_integer_positive; reflexivity).
+  assert (P : 0 < far * Q2R rate) by (apply Rmult_lt_0_compat; lra).
+  destruct (Qle_bool _ 1) eqn:G.
+  - apply Qle_bool_R in G; rewrite E, Q2R_number in G; rewrite E; split; [lra|left; reflexivity].
+  - apply Qle_bool_R_false in G; rewrite E, Q2R_number in G; rewrite Q2R_number; split; [lra|right; lra].
+Qed.
+
+(** Several records more, or fewer, in a mixture's Poisson sample. *)
+Lemma thinned_below (with_first : bool) h j x y rate M mu :
+  0 < Q2R rate <= 1 -> r0 = AddRemoveOne -> samples_at null r h rate r0 -> reads r h j = true ->
+  (forall data, distribution (vector_outcomes (dimension r h) (cuts r h)) (M data)) -> 0 <= mu ->
+  (forall u v, differ_at add_remove_one j u v ->
+     below_profile (vector_outcomes (dimension r h) (cuts r h)) (M u) (M v) (gaussian_profile mu)) ->
+  same_but j x y -> in_order with_first (x j) (y j) ->
+  below_profile (vector_outcomes (dimension r h) (cuts r h))
+    (on_samples (draws_of (sampled_by r h)) M (sampled_parties r h) x)
+    (on_samples (draws_of (sampled_by r h)) M (sampled_parties r h) y)
+    (let F := gaussian_profile (INR times * mu) in let q := Q2R (drawn_at_most rate many) in
+     if with_first then removal_profile q F else addition_profile q F).
+Proof.
+  intros Hr Er Samples R Laws Pmu Neighbours Same O.
+  pose proof (fun part => mixture_draws h rate r0 part Samples ltac:(lra)) as Draw.
+  destruct Samples as (As & U & In_sample); assert (Drawn : In j (sampled_parties r h)) by apply In_sample, R.
+  destruct (drawn_at_most_real rate Hr) as [Hq Eq]; set (q := Q2R (drawn_at_most rate many)) in *; cbv zeta.
+  set (F := gaussian_profile (INR times * mu)).
+  assert (Far : 0 <= INR times * mu) by (apply Rmult_le_pos; [apply pos_INR|exact Pmu]).
+  assert (Any : 1 - (1 - Q2R rate) ^ times <= q).
+  { pose proof (any_at_most (Q2R rate) times ltac:(lra)); pose proof (none_within (Q2R rate) ltac:(lra) times).
+    unfold none in *; destruct Eq as [->|[-> _]]; lra. }
+  assert (Thin : forall a b, steps (loses null r0) times a b -> thinned times a b).
+  { rewrite Er; clear; induction times as [|k IH]; intros a b; [intros <-; apply thinned_all|].
+    intros (z & Ls & before & w & after & -> & ->); exact (thinned_more k a _ before after w (IH _ _ Ls) eq_refl). }
+  assert (Near : forall u v, same_but j u v -> thinned times (u j) (v j) ->
+            below_profile (vector_outcomes (dimension r h) (cuts r h)) (M u) (M v) F).
+  { intros u v Suv T; apply thinned_steps in T as (i & Le & S); apply (with_part_steps j) in S; [|exact Suv].
+    apply below_profile_weaken with (gaussian_profile (INR i * mu)).
+    - intros a b Ha Hb; apply profile_larger; try assumption.
+      split; [apply Rmult_le_pos; [apply pos_INR|exact Pmu]|apply Rmult_le_compat_r; [exact Pmu|apply le_INR, Le]].
+    - apply (gdp_group (differ_at add_remove_one j) _ M mu i); auto. }
+  rewrite Er in As; destruct (sampled_by r h) as [rate'|n k filler|n k filler];
+    [|destruct As; congruence|contradiction].
+  destruct As as [-> _]; cbn [draws_of] in *.
+  assert (Covers : forall a b, 0 <= a -> 0 <= b -> plus_part (a - b) <= F a b)
+    by (intros; apply profile_ge; assumption).
+  assert (Scales : forall e a b, 0 <= e -> 0 <= a -> 0 <= b -> F (e * a) (e * b) = e * F a b)
+    by (intros; apply GaussianComposition.profile_scal; assumption).
+  assert (All : forall a, 0 <= a -> F a 0 <= a) by (intros a Ha; unfold F; rewrite profile_b0; lra).
+  apply (on_samples_profile (draws (Q2R rate)) M Draw _ Laws j (fun _ : unit => F) (fun _ => thinned times))
+    with (part := x j) (part' := y j); auto.
+  intros M' Laws' Below; specialize (Below tt); destruct with_first; unfold in_order in O; apply Thin in O.
+  - apply (poisson_removal_at_most (Q2R rate) q _ M' F times); try assumption; lra.
+  - apply (poisson_addition_at_most (Q2R rate) q _ M' F times); try assumption; try lra.
+    intros u v Hu Hv; unfold F; rewrite profile_turned by assumption; lra.
+Qed.
+
+(** Records that others may stand for, in a sample that holds each with some probability at most. *)
+Lemma swapped_below h j x y rate M mu :
+  0 < Q2R rate <= 1 -> r0 <> AddRemoveOne -> samples_at null r h rate r0 -> reads r h j = true ->
+  (forall data, distribution (vector_outcomes (dimension r h) (cuts r h)) (M data)) -> 0 <= mu ->
+  (forall u v, differ_at replace_one j u v ->
+     below_profile (vector_outcomes (dimension r h) (cuts r h)) (M u) (M v) (gaussian_profile mu)) ->
+  (forall q, sampled_by r h = EachWith q -> forall u v, differ_at add_remove_one j u v ->
+     below_profile (vector_outcomes (dimension r h) (cuts r h)) (M u) (M v) (gaussian_profile mu)) ->
+  same_but j x y -> steps (differ_at adj j) times x y ->
+  below_profile (vector_outcomes (dimension r h) (cuts r h))
+    (on_samples (draws_of (sampled_by r h)) M (sampled_parties r h) x)
+    (on_samples (draws_of (sampled_by r h)) M (sampled_parties r h) y)
+    (replaced_profile (Q2R (drawn_at_most rate many)) (gaussian_profile (INR times * mu))).
+Proof.
+  intros Hr Ea Samples R Laws Pmu Replaced More Same Sxy.
+  pose proof (fun part => mixture_draws h rate r0 part Samples ltac:(lra)) as Draw.
+  destruct Samples as (As & U & In_sample); assert (Drawn : In j (sampled_parties r h)) by apply In_sample, R.
+  destruct (drawn_at_most_real rate Hr) as [Hq Eq]; set (q := Q2R (drawn_at_most rate many)) in *.
+  set (F := gaussian_profile (INR times * mu)).
+  assert (Swap : swapped times (x j) (y j)).
+  { apply replaced_swapped; clear - Sxy Ea; revert y Sxy; induction times as [|k IH]; intros y.
+    - intros <-; reflexivity.
+    - intros (z & S & [A _]); exists (z j); split; [apply IH, S|].
+      destruct r0; [exact A|destruct A; constructor|congruence]. }
+  assert (Far : forall adj' i u v, (i <= times)%nat -> steps (differ_at adj' j) i u v ->
+            (forall u v, differ_at adj' j u v ->
+               below_profile (vector_outcomes (dimension r h) (cuts r h)) (M u) (M v) (gaussian_profile mu)) ->
+            below_profile (vector_outcomes (dimension r h) (cuts r h)) (M u) (M v) F).
+  { intros adj' i u v Le S One; apply below_profile_weaken with (gaussian_profile (INR i * mu)).
+    - intros a b Ha Hb; apply profile_larger; try assumption.
+      split; [apply Rmult_le_pos; [apply pos_INR|exact Pmu]|apply Rmult_le_compat_r; [exact Pmu|apply le_INR, Le]].
+    - apply (gdp_group (differ_at adj' j) _ M mu i); auto. }
+  assert (Swapped : forall u v, same_but j u v -> swapped times (u j) (v j) ->
+            below_profile (vector_outcomes (dimension r h) (cuts r h)) (M u) (M v) F).
+  { intros u v Suv T; apply swapped_steps in T as (i & Le & S); apply (with_part_steps j) in S; [|exact Suv].
+    apply (Far replace_one i); assumption. }
+  destruct (sampled_by r h) as [rate'|n k filler|n k filler]; cbn [draws_of] in *; [| |contradiction].
+  - destruct As as [-> _].
+    apply (on_samples_profile (draws (Q2R rate)) M Draw _ Laws j (fun _ : unit => F)
+             (fun _ s s' => swapped times s s' \/ thinned times s s')) with (part := x j) (part' := y j); auto.
+    + intros _ u v Suv [T|T]; [apply Swapped; assumption|].
+      apply thinned_steps in T as (i & Le & S); apply (with_part_steps j) in S; [|exact Suv].
+      apply (Far add_remove_one i); try assumption; apply (More _ eq_refl).
+    + intros M' Laws' Near; apply (poisson_swapped_at_most (Q2R rate) ltac:(lra) _ M' q F times); try assumption.
+      * pose proof (any_at_most (Q2R rate) times ltac:(lra)).
+        pose proof (none_within (Q2R rate) ltac:(lra) times); destruct Eq as [->|[-> _]]; lra.
+      * apply (Near tt).
+  - destruct As as (_ & Fit & Share).
+    apply (on_samples_profile (batches n k filler) M Draw _ Laws j (fun _ : unit => F) (fun _ => swapped times))
+      with (part := x j) (part' := y j); auto.
+    intros M' Laws' Near; apply (batch_swapped n k times filler); try assumption; [|apply (Near tt)].
+    assert (Pk : 0 < INR k) by (apply lt_0_INR; lia); pose proof (pos_INR times) as Pt.
+    assert (Times : INR times * INR n / INR k <= INR times * Q2R rate).
+    { unfold Rdiv; rewrite Rmult_assoc; apply Rmult_le_compat_l; assumption. }
+    destruct (Rle_lt_or_eq_dec q 1 (proj2 Hq)) as [Lt|E]; [right|left; exact E].
+    destruct Eq as [Eq|[Eq _]]; [|lra]; rewrite Eq; split; [|exact Times].
+    assert (Room : (times * n < k)%nat).
+    { apply INR_lt; rewrite mult_INR; apply Rmult_lt_reg_r with (/ INR k); [apply Rinv_0_lt_compat, Pk|].
+      rewrite Rinv_r by lra; unfold Rdiv in Times; lra. }
+    pose proof (Pos2Nat.is_pos many); nia.
+Qed.
+
+(** A mixture: its noise in two shares, one for either part. *)
+Lemma mixture_below with_first h j x y L :
+  mixture_round null r h (mechanism_at c (mechanism_of h)) ->
+  reads r h j = true -> same_but j x y -> steps (differ_at adj j) times x y -> oriented with_first (x j) (y j) ->
+  bounds_step with_first (mechanism_of h) L ->
+  below_profile (next_messages r h) (next_law r x h) (next_law r y h)
+    (followed L (sqrt (mu_squared (mechanism_of h)))).
+Proof.
+  intros (moved & constant & e & squared & d & rate & std & F & N & Samples & Read & Open & Unread)
+    Rd Same Sxy O (PL & CL & Bound).
+  destruct (mixture_found _ _ _ _ _ _ _ _ F) as (Em & Hr & Each & Hs & (s & De & Ee) & (t & Dd & Ed)).
+  rewrite Em in *; clear moved Em.
+  assert (Sc : 0 <= Q2R constant) by (rewrite <- Ee; exact (derived_nonneg r0 _ s De)).
+  assert (Sq : 0 <= Q2R squared) by (rewrite <- Ed; exact (derived_nonneg r0 _ t Dd)).
+  destruct (shares (mechanism_of h)) as [S0 S1]; set (sh := share (mechanism_of h)) in *.
+  destruct (share_root many (Q2R sh) constant std S0 Hs Sc) as [P1 Root1].
+  assert (Rest : Q2R (1 - sh) = 1 - Q2R sh) by (rewrite Q2R_minus, Q2R_number; reflexivity).
+  set (t1 := sqrt (Q2R sh) * Q2R std) in *; set (t2 := sqrt (1 - Q2R sh) * Q2R std).
+  assert (Root2 : forall n, 0 < t2 /\ sqrt (Q2R (further n squared / ((1 - sh) * (std * std))))
+                                    = IZR (Zpos n) * (sqrt (Q2R squared) / t2)).
+  { intros n; destruct (share_root n (1 - Q2R sh) squared std ltac:(lra) Hs Sq) as [P2 Root].
+    split; [exact P2|]; destruct (Root _ Rest) as [_ ->]; fold t2; unfold Rdiv; ring. }
+  assert (P2 : 0 < t2) by apply (Root2 1%positive).
+  assert (Mu : sqrt (mu_squared (mechanism_of h)) = far * sqrt (Q2R constant) / t1).
+  { unfold mu_squared; rewrite F; apply Root1; reflexivity. }
+  unfold next_messages, next_law; rewrite N, Mu; apply numbers_below.
+  set (o := vector_outcomes (dimension r h) (cuts r h)).
+  pose proof (fun part => mixture_draws h rate r0 part Samples ltac:(lra)) as Draw.
+  set (V := fun data => joint_samples (draws_of (sampled_by r h)) (sampled_parties r h) data).
+  set (with_mean := fun (z : nat -> R) (sample : nat -> list X) i => z i + value r h sample i).
+  assert (Flat : forall (z : nat -> R) (std' : R) (data : nat -> list X) (m : list (Rbar * Rbar)),
+            on_samples (draws_of (sampled_by r h)) (noisy_vector (dimension r h) (with_mean z) std')
+              (sampled_parties r h) data m
+            = hidden_vector (V data) (fun v i => z i + value r h v i) std' m)
+    by (intros z std' data m; etransitivity; [apply on_joint_samples|reflexivity]).
+  intros a b Ha Hb; eapply Rle_trans;
+    [right; apply total_ext; intros m _; rewrite (Flat (unsampled r h x)), (Flat (unsampled r h y)); reflexivity|].
+  revert a b Ha Hb; change (below_profile o (hidden_vector (V x) (fun v i => unsampled r h x i + value r h v i) (Q2R std))
+    (hidden_vector (V y) (fun v i => unsampled r h y i + value r h v i) (Q2R std))
+    (followed L (far * sqrt (Q2R constant) / t1))).
+  apply (noise_split (dimension r h) (cuts r h) (grids_ascend null c r run_satisfies h) t1 t2 (Q2R std) P1 P2 Hs).
+  - unfold t1, t2; transitivity ((sqrt (Q2R sh) * sqrt (Q2R sh) + sqrt (1 - Q2R sh) * sqrt (1 - Q2R sh)) * (Q2R std * Q2R std));
+      [rewrite !sqrt_sqrt by lra|]; ring.
+  - apply joint_samples_distribution, Draw.
+  - apply joint_samples_distribution, Draw.
+  - exact PL.
+  - apply Rmult_le_pos; [pose proof (Pos_real many); lra|apply sqrt_pos].
+  - rewrite <- INR_positive.
+    apply (far_within (fun u v => norm (@sub (euclidean (dimension r h)) (unsampled r h u) (unsampled r h v)))
+             (sqrt (Q2R constant)) j times x y); [intros u; rewrite sub_diag; apply norm_zero| | |exact Sxy].
+    + intros u v w; eapply Rle_trans; [|apply norm_add]; right; f_equal.
+      unfold sub; simpl; extensionality i; ring.
+    + apply (part_sensitivity (euclidean (dimension r h)) h j constant e s); try assumption.
+      intros data; apply Read, Rd.
+  - intros z; set (M := noisy_vector (dimension r h) (with_mean z) t2).
+    assert (Laws : forall data, distribution o (M data)).
+    { intros data; apply (noisy_vector_distribution (dimension r h) (with_mean z) t2 P2).
+      apply (grids_ascend null c r run_satisfies). }
+    set (mu := sqrt (Q2R squared) / t2) in *.
+    assert (Pmu : 0 <= mu) by (apply Rmult_le_pos; [apply sqrt_pos|left; apply Rinv_0_lt_compat, P2]).
+    (* a step of the value is one of the mean *)
+    assert (Moves : forall adj' far', sensitivity (V := euclidean (dimension r h)) (differ_at adj' j) (value r h) far' -> 0 <= far' ->
+              forall u v, differ_at adj' j u v -> below_profile o (M u) (M v) (gaussian_profile (far' / t2))).
+    { intros adj' far' Sens Pf; apply (vector_gaussian_below_profile (differ_at adj' j) (dimension r h) (with_mean z) far' t2);
+        [exact P2|exact Pf|apply (grids_ascend null c r run_satisfies)|].
+      intros u v Duv; eapply Rle_trans; [|apply (Sens u v Duv)]; right; f_equal.
+      unfold sub, with_mean; simpl; extensionality i; ring. }
+    pose proof (Moves (neighbours null r0) _ (part_sensitivity (euclidean (dimension r h)) h j squared d t _ Dd Ed
+                                    (fun data => proj2 (Read j data Rd)) Rd) (sqrt_pos _)) as Neighbours.
+    fold mu in Neighbours.
+    assert (Below : below_profile (map Numbers o)
+              (of_numbers (on_samples (draws_of (sampled_by r h)) M (sampled_parties r h) x))
+              (of_numbers (on_samples (draws_of (sampled_by r h)) M (sampled_parties r h) y)) (profile L)).
+    { apply Bound; [apply numbers_distribution, on_samples_distribution; assumption..|].
+      unfold apart; rewrite F; fold sh; unfold sampled_ratio.
+      assert (Kind : r0 = AddRemoveOne \/ r0 <> AddRemoveOne /\
+                forall one, contrast_of_mixture rate many r0 = one -> one = Batched (drawn_at_most rate many) 1)
+        by (destruct r0; [right|right|left]; try split; try discriminate; intros one <-; reflexivity).
+      destruct Kind as [Er|[Er Kind]].
+      - assert (Ec : contrast_of_mixture rate many r0 = Removed (drawn_at_most rate many))
+          by (rewrite Er; reflexivity).
+        rewrite Ec, Er, (proj2 (Root2 many)), <- INR_positive; fold mu.
+        assert (Not : r0 <> ReplaceOne) by congruence; specialize (O Not).
+        cbn [contrasted]; apply numbers_below, (thinned_below with_first h j x y rate M mu); try assumption.
+        intros u v D; apply Neighbours; rewrite Er; exact D.
+      - rewrite (Kind _ eq_refl); cbn [contrasted]; apply numbers_below.
+        set (times_more := match r0 with ReplaceOne => 1 | ZeroOutOne => 2 | AddRemoveOne => 1 end).
+        assert (Emu : INR 1 * sqrt (Q2R (further (match r0 with ZeroOutOne => 2 * many | _ => many end) squared
+                                    / ((1 - sh) * (std * std)))) = INR times * (times_more * mu)).
+        { unfold times_more; rewrite (proj2 (Root2 _)), INR_positive; fold mu; simpl INR.
+          destruct r0; [ring|change (IZR (Zpos (2 * many))) with (IZR (2 * Zpos many)); rewrite mult_IZR; ring|congruence]. }
+        change (Pos.to_nat 1) with 1%nat; rewrite Emu.
+        assert (Replaced : forall u v, differ_at replace_one j u v -> below_profile o (M u) (M v) (gaussian_profile (times_more * mu))).
+        { unfold times_more; intros u v [A Suv]; destruct r0 eqn:Er0; [rewrite Rmult_1_l; apply Neighbours; split; assumption| |congruence].
+          inversion A as [before after w w' E1 E2].
+          set (between := with_part u j (before ++ null :: after)).
+          assert (D1 : differ_at (zero_out_one null) j u between).
+          { split; [unfold between; rewrite with_part_own, <- E1; constructor|].
+            intros i Ni; unfold between; rewrite with_part_other by exact Ni; reflexivity. }
+          assert (D2 : differ_at (zero_out_one null) j between v).
+          { split; [unfold between; rewrite with_part_own, <- E2; constructor|].
+            intros i Ni; unfold between; rewrite with_part_other by exact Ni; apply Suv, Ni. }
+          replace (2 * mu) with (mu + mu) by ring.
+          apply (below_profile_triangle o (M u) (M between) (M v) mu mu); try assumption;
+            [apply Laws|apply Laws|apply Neighbours, D1|apply Neighbours, D2]. }
+        apply (swapped_below h j x y rate M (times_more * mu)); try assumption.
+        + apply Rmult_le_pos; [unfold times_more; destruct r0; lra|exact Pmu].
+        + intros q Es u v [A Suv]; destruct Samples as (As & _); rewrite Es in As; destruct As as [_ Absent].
+          apply below_profile_weaken with (gaussian_profile mu).
+          { intros a b Ha Hb; apply profile_larger; try assumption; split; [exact Pmu|].
+            unfold times_more; destruct r0; lra. }
+          assert (Which : r0 = ReplaceOne \/ r0 = ZeroOutOne) by (destruct r0; [left|right|congruence]; reflexivity).
+          destruct Which as [Er0|Er0];
+            [|apply (one_more_below o j M _ ltac:(rewrite Er0; discriminate) Neighbours); try assumption].
+          * assert (Half : sensitivity (V := euclidean (dimension r h)) (differ_at add_remove_one j) (value r h) (sqrt (Q2R squared) / 2)).
+            { intros u' v' D; pose proof (same_with_part u' v' j (proj2 D)) as Ey.
+              assert (Der : derives null ReplaceOne d (euclidean (dimension r h))
+                              (fun part => value r h (with_part u' j part)))
+                by (rewrite <- Er0; apply Read, Rd).
+              pose proof (added_sound null d _ _ Der t (Each Er0)) as S; rewrite <- Er0 in S.
+              specialize (S Dd); destruct S as [_ S]; rewrite Ed in S.
+              specialize (S (u' j) (v' j) (proj1 D)); cbv beta in S; rewrite with_own_part, <- Ey in S; exact S. }
+            apply below_profile_weaken with (gaussian_profile (sqrt (Q2R squared) / 2 / t2)).
+            { intros a b Ha Hb; apply profile_larger; try assumption; pose proof (sqrt_pos (Q2R squared)).
+              replace (sqrt (Q2R squared) / 2 / t2) with (mu / 2) by (unfold mu; field; lra); lra. }
+            apply (Moves add_remove_one _ Half); [pose proof (sqrt_pos (Q2R squared)); lra|split; assumption].
+          * intros _ data before after; unfold M, noisy_vector, with_mean.
+            rewrite (Absent Er0 j data before after Rd); reflexivity. }
+    intros a b Ha Hb; specialize (Below a b Ha Hb); eapply Rle_trans; [right|exact Below].
+    unfold excess; rewrite total_map; cbn [of_numbers]; apply total_ext; intros m _.
+    rewrite <- !(Flat z t2); reflexivity.
+Qed.
+
 Lemma round_loss with_first h j x y L :
   reads r h j = true -> same_but j x y -> steps (differ_at adj j) times x y -> oriented with_first (x j) (y j) ->
   bounds_step with_first (mechanism_of h) L ->
-  (mu_squared (mechanism_of h) = 0 /\
-   below_profile (next_messages r h) (next_law r x h) (next_law r y h) (profile L)) \/
-  (L = nothing /\
-   below_profile (next_messages r h) (next_law r x h) (next_law r y h)
-     (gaussian_profile (sqrt (mu_squared (mechanism_of h))))).
+  below_profile (next_messages r h) (next_law r x h) (next_law r y h)
+    (followed L (sqrt (mu_squared (mechanism_of h)))).
 Proof.
-  intros R Same Sxy O (_ & _ & None' & Bound).
+  intros R Same Sxy O Bounds; assert (B := Bounds); destruct B as (PL & CL & Bound).
   assert (Single_record : many = 1%positive ->
             differ_at adj j x y /\ one_order with_first (x j) (y j)).
   { intros Alone; rewrite Alone in Sxy; split; [destruct Sxy as (z & <- & A); exact A|].
     intros Ea; specialize (O Ea); unfold in_order in O; rewrite Alone in O.
     destruct with_first; destruct O as (w & <- & Less); exact Less. }
-  assert (Lossy : ~ plain (mechanism_of h) ->
+  assert (Lossy : mu_squared (mechanism_of h) = 0 ->
             apart with_first (mechanism_of h) (next_messages r h) (next_law r x h) (next_law r y h) ->
-            (mu_squared (mechanism_of h) = 0 /\
-             below_profile (next_messages r h) (next_law r x h) (next_law r y h) (profile L)) \/
-            (L = nothing /\
-             below_profile (next_messages r h) (next_law r x h) (next_law r y h)
-               (gaussian_profile (sqrt (mu_squared (mechanism_of h)))))).
-  { intros Np A; left; split; [apply lossy_costs_nothing, Np|apply Bound; auto using laws]. }
+            below_profile (next_messages r h) (next_law r x h) (next_law r y h)
+              (followed L (sqrt (mu_squared (mechanism_of h))))).
+  { intros Zero A a b Ha Hb; rewrite Zero, sqrt_0, followed_by_nothing; apply Bound; auto using laws. }
   destruct (round h) as [(s & std0 & Round)|
-    [((moved & squared & d & std & F) & _)|Pure]];
-    [| |pose proof Pure as ((m & F & In & Not) & _)].
-  2:{ apply Lossy; [intros (? & ? & ? & ? & P); rewrite F in P; discriminate P|].
-      unfold apart; rewrite F; destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|G]]]; rewrite F in G.
-      - apply (discrete_gaussian_below h j x y _ _ _ _ G F R Sxy).
+    [((moved & squared & d & std & F) & _)|[Pure|((moved & constant & e & squared & d & rate & std & F) & _)]]];
+    [| |pose proof Pure as ((m & F & In & Not) & _)|].
+  4:{ apply (mixture_below with_first h j x y L); try assumption.
+      destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|G]]]]; [..|exact G]; rewrite F in G.
+      - destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); discriminate G.
       - destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); discriminate G.
       - destruct G as (? & ? & G & _); discriminate G.
       - destruct G as (? & ? & ? & ? & ? & G & _); discriminate G. }
-  2:{ apply Lossy; [intros (? & ? & ? & ? & P); rewrite F in P; injection P as ->; discriminate Not|].
-      unfold apart; rewrite F; destruct m as [| | | | |truth answers|drawn moved squared d b|moved squared d b| |]; try discriminate In;
+  2:{ apply Lossy; [unfold mu_squared; rewrite F; reflexivity|].
+      unfold apart; rewrite F; destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|G]]]]; rewrite F in G.
+      - apply (discrete_gaussian_below h j x y _ _ _ _ G F R Sxy).
+      - destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); discriminate G.
+      - destruct G as (? & ? & G & _); discriminate G.
+      - destruct G as (? & ? & ? & ? & ? & G & _); discriminate G.
+      - destruct G as (? & ? & ? & ? & ? & ? & ? & G & _); discriminate G. }
+  2:{ apply Lossy; [unfold mu_squared; rewrite F; destruct m; try reflexivity; [discriminate Not|discriminate In]|].
+      unfold apart; rewrite F; destruct m as [| | | | |truth answers|drawn moved squared d b|moved squared d b| | |]; try discriminate In;
         try discriminate Not; [> | | | |exact (pure_below h j x y Pure R Sxy)];
-        destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|G]]]; rewrite F in G;
+        destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|G]]]]; rewrite F in G;
+        try (destruct G as (? & ? & ? & ? & ? & ? & ? & G & _); discriminate G);
         try (destruct G as (? & ? & ? & ? & ? & G & _); discriminate G);
         try (destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); discriminate G).
       - apply (laplace_below h j x y _ _ _ _ G F R Sxy).
@@ -1781,12 +2272,14 @@ Proof.
   pose proof (fun data => noisy_laws h s std0 data Round) as Laws.
   assert (Kept := Round); destruct Round as (_ & Hs & Ps & Kind & Sens & _).
   destruct Kind as [Plain|S].
-  { assert (Step := Plain); destruct Step as ((moved & squared & d & std & F) & _); right.
-    split; [apply None'; exists moved, squared, d, std; exact F|].
-    unfold mu_squared; rewrite F; apply (far_gdp h s std0 j x y Kept Plain R Sxy). }
+  { assert (Step := Plain); destruct Step as ((moved & squared & d & std & F) & _).
+    unfold mu_squared; rewrite F; intros a b Ha Hb.
+    eapply Rle_trans; [apply (far_gdp h s std0 j x y Kept Plain R Sxy a b Ha Hb)|].
+    rewrite <- nothing_followed; apply followed_at_most; try assumption; [apply nothing_proper| |apply sqrt_pos].
+    intros a' b' Ha' Hb'; rewrite profile_nothing; apply CL; assumption. }
   pose proof (drawn_distribution h s std0 S) as Draw.
   destruct S as (drawn & moved & squared & d & std & F & Es & En & As & Ea & U & In_sample & Absent).
-  apply Lossy; [intros (? & ? & ? & ? & P); rewrite F in P; discriminate P|].
+  apply Lossy; [unfold mu_squared; rewrite F; reflexivity|].
   destruct (sampled_found _ _ _ _ _ _ F) as (Em & _); unfold apart; rewrite F, Messages, !Law.
   destruct (contrast_of many drawn moved) as [contrast|] eqn:Ec; [|exact Logic.I].
   assert (One : many = 1%positive -> differ_at adj j x y)
@@ -1887,11 +2380,12 @@ Proof.
       right; injection Ec as <-; (split; [discriminate|reflexivity]). }
   destruct Kind as [[Kind ->]|[Ea ->]].
   { clear One Ec; assert (Replaced : r0 = ReplaceOne) by congruence.
-    rewrite Kind in *; cbn [contrasted]; intros share Hshare; apply numbers_below.
-    destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|G]]]; rewrite F in G;
+    rewrite Kind in *; cbn [contrasted]; intros split Hsplit; apply numbers_below.
+    destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|G]]]]; rewrite F in G;
       [|destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); discriminate G
        |destruct G as (? & ? & G & _); discriminate G
-       |destruct G as (? & ? & ? & ? & ? & G & _); discriminate G].
+       |destruct G as (? & ? & ? & ? & ? & G & _); discriminate G
+       |destruct G as (? & ? & ? & ? & ? & ? & ? & G & _); discriminate G].
     rewrite <- F in G.
     pose proof (each_record_bounded h j rate squared d std G F Replaced R) as Half.
     set (mu := sqrt (Q2R squared) / Q2R std) in *; rename Pm0 into Pmu.
@@ -1917,120 +2411,10 @@ Proof.
       + rewrite <- any_of_real; apply any_of_within, Hr.
       + intros t t'; apply (Near true).
       + intros t t'; apply (Near false). }
-  set (M := noisy_vector (dimension r h) (value r h) std0).
-  (* a null record is not there *)
-  assert (Gone : r0 = ZeroOutOne -> forall u before after y',
-            on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part u j (before ++ null :: after)) y'
-            = on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part u j (before ++ after)) y').
-  { intros Er0 u before after y'; apply invisible_on_samples; [|exact U]; intros data s1 s2.
-    unfold M, noisy_vector; rewrite (Absent Er0 j data s1 s2 R); reflexivity. }
-  (* so that a record more in a sample is a neighbour *)
-  assert (Step : forall u v, same_but j u v -> add_remove_one (u j) (v j) ->
-            below_profile (vector_outcomes (dimension r h) (cuts r h)) (M u) (M v)
-              (gaussian_profile (sqrt (Q2R squared) / Q2R std))).
-  { intros u v Suv A.
-    destruct r0 eqn:Er0; [congruence| |apply Neighbours; split; assumption].
-    assert (Null : forall u s1 s2, u j = s1 ++ s2 ->
-              M u = M (with_part u j (s1 ++ null :: s2)) /\ with_part u j (s1 ++ null :: s2) j = s1 ++ null :: s2).
-    { intros t s1 s2 E; split; [|apply with_part_own]; unfold M, noisy_vector.
-      rewrite (Absent eq_refl j t s1 s2 R), <- E, with_own_part; reflexivity. }
-    inversion A as [s1 s2 z' E1 E2|s1 s2 z' E1 E2].
-    - destruct (Null v s1 s2 (eq_sym E2)) as [-> Own]; apply Neighbours; split.
-      + rewrite Own, <- E1; constructor.
-      + intros i N; rewrite with_part_other by exact N; apply Suv, N.
-    - destruct (Null u s1 s2 (eq_sym E1)) as [-> Own]; apply Neighbours; split.
-      + rewrite Own, <- E2; constructor.
-      + intros i N; rewrite with_part_other by exact N; apply Suv, N. }
-  assert (Same : forall part part', same_but j (with_part x j part) (with_part x j part')).
-  { intros part part' i N; rewrite !with_part_other by exact N; reflexivity. }
-  pose proof (same_with_part x y j Same0) as Ey; pose proof (eq_sym (with_own_part x j)) as Ex.
-  specialize (O Ea); unfold in_order in O.
-  destruct (Pos.eqb_spec many 1) as [Alone|_]; cbn [contrasted].
-  2:{ (* several records *)
-    assert (Far : forall k u v, same_but j u v -> thinned k (u j) (v j) ->
-              below_profile (vector_outcomes (dimension r h) (cuts r h)) (M u) (M v)
-                (gaussian_profile (INR k * (sqrt (Q2R squared) / Q2R std)))).
-    { set (mu := sqrt (Q2R squared) / Q2R std) in *.
-      assert (Pmu : 0 <= mu).
-      { apply Rmult_le_pos; [apply sqrt_pos|left; apply Rinv_0_lt_compat; rewrite <- En; exact Hs]. }
-      intros k u v Suv T; apply thinned_steps in T as (i & Le & S).
-      apply below_profile_weaken with (gaussian_profile (INR i * mu)).
-      - intros a b Ha Hb; apply profile_larger; try assumption.
-        split; [apply Rmult_le_pos; [apply pos_INR|exact Pmu]|apply Rmult_le_compat_r; [exact Pmu|apply le_INR, Le]].
-      - apply (with_part_steps j) in S; [|exact Suv].
-        apply (gdp_group (differ_at add_remove_one j) _ M mu i); auto.
-        intros u' v' [A S']; apply Step; assumption. }
-    assert (Near : forall a b, steps (loses null r0) times a b ->
-              gathered (Q2R rate) (sqrt (Q2R squared) / Q2R std) times
-                (map Numbers (vector_outcomes (dimension r h) (cuts r h)))
-                (of_numbers (on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j a)))
-                (of_numbers (on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j b)))).
-    { intros a b Ls; assert (Lost : exists b', thinned times a b' /\ forall m,
-                on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j b) m
-                = on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j b') m).
-      { destruct r0 eqn:Er0; [congruence| |].
-        - assert (H : exists b', hidden null times a b b').
-          { clear - Ls; revert b Ls; induction times as [|k IH]; intros b; [intros <-; exists a; apply hidden_all|].
-            intros (z & Ls & before & w & after & -> & ->); destruct (IH _ Ls) as [z' H].
-            apply (hidden_more null k a _ z' before w after H eq_refl). }
-          destruct H as [b' H]; exists b'; split; [apply (hidden_thinned _ _ _ _ _ H)|].
-          assert (Prefix : forall before m,
-                    on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j (before ++ b)) m
-                    = on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j (before ++ b')) m);
-            [|exact (Prefix [])].
-          clear - H Gone; induction H as [|k w u v v' H IH|k w u v v' H IH|k u v v' H IH]; intros before m.
-          + reflexivity.
-          + specialize (IH (before ++ [w]) m); rewrite <- !app_assoc in IH; exact IH.
-          + rewrite (Gone eq_refl); apply IH.
-          + apply IH.
-        - exists b; split; [|reflexivity].
-          clear - Ls; revert b Ls; induction times as [|k IH]; intros b; [intros <-; apply thinned_all|].
-          intros (z & Ls & before & w & after & -> & ->); exact (thinned_more k a _ before after w (IH _ Ls) eq_refl). }
-      destruct Lost as (b' & T & Alike); intros y0 cs Hy Hcs Within.
-      set (most := drawn_mean _ _ _).
-      assert (Point : below_profile (map Numbers (vector_outcomes (dimension r h) (cuts r h)))
-                (of_numbers (on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j a)))
-                (of_numbers (on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j b'))) (at_point y0 most)).
-      { apply numbers_below.
-        apply (on_samples_profile (draws (Q2R rate)) M Draw _ Laws j
-                 (fun k => gaussian_profile (INR k * (sqrt (Q2R squared) / Q2R std))) thinned Far
-                 _ _ _ _ a b' U Drawn (Same _ _) (with_part_own _ _ _) (with_part_own _ _ _)).
-        intros M' Laws' Below u v Hu Hv; unfold at_point.
-        destruct (Req_EM_T u 1) as [->|_]; [destruct (Req_EM_T v y0) as [->|_]|];
-          try (apply excess_le_mass; try assumption; (apply on_drawn_distribution; [apply Draw|exact Laws'])).
-        apply (poisson_thinned (Q2R rate) ltac:(lra) _ M'
-                 (fun k => gaussian_profile (INR k * (sqrt (Q2R squared) / Q2R std))));
-          try assumption; intros; apply Laws'. }
-      specialize (Point 1 y0 ltac:(lra) ltac:(lra)); unfold at_point in Point.
-      destruct (Req_EM_T 1 1) as [_|N]; [|congruence]; destruct (Req_EM_T y0 y0) as [_|N]; [|congruence].
-      eapply Rle_trans; [right|exact Point]; apply total_ext; intros m _.
-      destruct m; [cbn [of_numbers]; rewrite Alike; reflexivity|reflexivity]. }
-    destruct with_first; specialize (Near _ _ O); rewrite with_own_part, <- Ey in Near; exact Near. }
-  apply numbers_below; rewrite Alone in O.
-  assert (O' : exists before z after,
-            let without := before ++ match r0 with ZeroOutOne => null :: after | _ => after end in
-            if with_first then x j = before ++ z :: after /\ y j = without
-            else x j = without /\ y j = before ++ z :: after).
-  { destruct with_first;
-      destruct O as (w & <- & before & z & after & -> & ->); exists before, z, after; split; reflexivity. }
-  destruct O' as (before & z & after & O').
-  set (kept := match r0 with ZeroOutOne => null :: after | _ => after end) in O'.
-  assert (Missing : forall u y', on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part u j (before ++ kept)) y'
-            = on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part u j (before ++ after)) y').
-  { intros u y'; unfold kept; destruct r0 eqn:Er0; try reflexivity; apply (Gone eq_refl). }
-  pose proof (on_samples_profile (draws (Q2R rate)) M Draw (vector_outcomes (dimension r h) (cuts r h))
-                Laws j (fun _ : unit => gaussian_profile (sqrt (Q2R squared) / Q2R std))
-                (fun _ => add_remove_one) (fun _ => Step)) as Below.
-  destruct with_first, O' as [Exj Eyj]; rewrite Exj in Ex; rewrite Eyj in Ey; rewrite Ex, Ey;
-    intros a b Ha Hb.
-  - eapply Rle_trans; [right; apply total_ext; intros m _; rewrite Missing; reflexivity|].
-    apply (Below _ _ _ _ (before ++ z :: after) (before ++ after) U Drawn (Same _ _)
-             (with_part_own _ _ _) (with_part_own _ _ _)); try assumption.
-    intros M' Laws' Step'; apply poisson_removal; [lra|exact Laws'|exact (Step' tt)].
-  - eapply Rle_trans; [right; apply total_ext; intros m _; rewrite Missing; reflexivity|].
-    apply (Below _ _ _ _ (before ++ after) (before ++ z :: after) U Drawn (Same _ _)
-             (with_part_own _ _ _) (with_part_own _ _ _)); try assumption.
-    intros M' Laws' Step'; apply poisson_addition; [lra|exact Laws'|exact (Step' tt)].
+  set (mu := sqrt (Q2R squared) / Q2R std) in *.
+  apply (removed_or_gathered with_first h j x y rate (noisy_vector (dimension r h) (value r h) std0) mu);
+    try assumption; [|exact (O Ea)].
+  intros Er0 data before after; unfold noisy_vector; rewrite (Absent Er0 j data before after R); reflexivity.
 Qed.
 
 Lemma taken_met j h :
@@ -2222,7 +2606,7 @@ Lemma gaussian_leaf m a step :
 Proof.
   intros F H; assert (Kind : exists moved squared d std, a = (squared / (std * std))%Q /\
     (step = GaussianStep moved squared d std \/ step = DiscreteGaussianStep moved squared d std)).
-  { destruct step as [moved squared d std| | | |moved squared d std| | | | |], H as [H|H];
+  { destruct step as [moved squared d std| | | |moved squared d std| | | | | |], H as [H|H];
       try discriminate; injection H as <-; exists moved, squared, d, std; auto. }
   destruct Kind as (moved & squared & d & std & -> & K).
   destruct (gaussian_found m moved squared d std) as (_ & Hs & _);
@@ -2239,7 +2623,7 @@ Lemma laplace_leaf m a step :
 Proof.
   intros F H; assert (Kind : exists moved squared d b, a = (squared / (b * b))%Q /\
     (step = LaplaceStep moved squared d b \/ step = DiscreteLaplaceStep moved squared d b)).
-  { destruct step as [| |moved squared d b|moved squared d b| | | | | |], H as [H|H]; try discriminate;
+  { destruct step as [| |moved squared d b|moved squared d b| | | | | | |], H as [H|H]; try discriminate;
       injection H as <-; exists moved, squared, d, b; auto. }
   destruct Kind as (moved & squared & d & b & -> & K).
   assert (Listed : mechanism_at c m = Some (LaplaceStep moved squared d b) \/
@@ -2320,7 +2704,7 @@ Lemma laplace_cost m eps step :
   laplace_suffices eps step = true -> mechanism_at c m = Some step ->
   single m /\ cost m <= Q2R eps.
 Proof.
-  destruct step as [| |moved squared d b| | | | | | |]; try discriminate; cbn [laplace_suffices]; intros G F.
+  destruct step as [| |moved squared d b| | | | | | | |]; try discriminate; cbn [laplace_suffices]; intros G F.
   split; [refine (alone m _ F _ _); discriminate|apply (root_at_most m moved squared d b); auto].
 Qed.
 
@@ -2328,7 +2712,7 @@ Lemma pure_step_cost m eps step :
   pure_step_suffices eps step = true -> mechanism_at c m = Some step ->
   single m /\ cost m <= Q2R eps.
 Proof.
-  destruct step as [| | | | | | |moved squared d b| |]; try discriminate; cbn [pure_step_suffices]; intros G F.
+  destruct step as [| | | | | | |moved squared d b| | |]; try discriminate; cbn [pure_step_suffices]; intros G F.
   split; [refine (alone m _ F _ _); discriminate|apply (root_at_most m moved squared d b); auto].
 Qed.
 
@@ -2336,7 +2720,7 @@ Lemma discrete_laplace_cost m eps step :
   discrete_laplace_suffices eps step = true -> mechanism_at c m = Some step ->
   single m /\ cost m <= Q2R eps.
 Proof.
-  destruct step as [| | |moved squared d b| | | | | |]; try discriminate; simpl; intros G F.
+  destruct step as [| | |moved squared d b| | | | | | |]; try discriminate; simpl; intros G F.
   split; [refine (alone m _ F _ _); discriminate|].
   destruct (laplace_found _ _ _ _ _ (or_intror (or_introl F))) as (_ & B & _).
   apply Qle_bool_R in G; rewrite Q2R_div in G by exact B.
@@ -2347,7 +2731,7 @@ Lemma response_cost m eps step :
   response_suffices eps step = true -> mechanism_at c m = Some step ->
   single m /\ cost m <= Q2R eps.
 Proof.
-  destruct step as [| | | | |truth answers| | | |]; try discriminate; simpl; intros G F.
+  destruct step as [| | | | |truth answers| | | | |]; try discriminate; simpl; intros G F.
   split; [refine (alone m _ F _ _); discriminate|].
   destruct (response_found _ _ _ F) as (_ & _ & _ & Pos).
   apply andb_true_iff in G as [G G']; apply at_most_exp_sound in G, G'.
@@ -2362,7 +2746,7 @@ Lemma sample_cost of m eps step :
   sample_suffices of eps step = true -> mechanism_at c m = Some step ->
   single m /\ cost m <= Q2R eps.
 Proof.
-  destruct step as [| | | | | |drawn moved squared d b| | |]; try discriminate; cbn [sample_suffices]; intros G F.
+  destruct step as [| | | | | |drawn moved squared d b| | | |]; try discriminate; cbn [sample_suffices]; intros G F.
   split; [refine (alone m _ F _ _); discriminate|]; apply andb_true_iff in G as [_ G].
   destruct (sampled_laplace_found _ _ _ _ _ _ F) as (_ & Fits & _ & B & s & D & E).
   assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
@@ -2416,7 +2800,7 @@ Lemma repeated_valid m premises j :
   (forall j, In j premises -> valid j) -> repeated table m premises = Some j -> valid j.
 Proof.
   intros V; unfold repeated; fold (mechanism_at c m).
-  destruct (mechanism_at c m) as [[| | | | | | | |inner n|]|] eqn:F; try discriminate.
+  destruct (mechanism_at c m) as [[| | | | | | | | |inner n|]|] eqn:F; try discriminate.
   destruct premises as [|[[|[i k] [|]] s| |] [|]]; try discriminate; intros H.
   apply guard_some in H as [G <-]; rewrite !andb_true_iff, !Pos.eqb_eq in G.
   destruct G as [[-> ->] S]; specialize (V _ (or_introl eq_refl)).
@@ -2506,7 +2890,7 @@ Lemma by_party_valid m premises j :
   (forall j, In j premises -> valid j) -> by_party table m premises = Some j -> valid j.
 Proof.
   intros V; unfold by_party; fold (mechanism_at c m).
-  destruct (mechanism_at c m) as [[| | | | | | | | |parts]|] eqn:F; try discriminate.
+  destruct (mechanism_at c m) as [[| | | | | | | | | |parts]|] eqn:F; try discriminate.
   destruct premises as [|first premises]; [discriminate|].
   destruct (dearest (first :: premises) (statement_of first)) as [[covered most]|] eqn:C; [|discriminate].
   intros H; apply guard_some in H as [G <-]; apply exposures_eqb_eq in G.
@@ -2598,10 +2982,10 @@ Proof.
 Qed.
 
 (** Of steps whose losses are bounded in both orders. *)
-Lemma losses_indistinct k j listed eps delta :
+Lemma losses_indistinct k share (shares : forall i, 0 < Q2R (share i) < 1) j listed eps delta :
   (forall with_first, exists K,
-     (forall i, In i listed -> bounds_step k with_first i (K i)) /\
-     together K (mu_squared k) listed 1 (exp eps) <= delta) ->
+     (forall i, In i listed -> bounds_step k share with_first i (K i)) /\
+     together K (mu_squared k share) listed 1 (exp eps) <= delta) ->
   indistinct k j listed eps delta.
 Proof.
   intros H x y extra event [Axy Same] P.
@@ -2611,7 +2995,7 @@ Proof.
   destruct O as [with_first O]; destruct (H with_first) as (K & B & D).
   apply at_once_steps, (with_part_steps j _ x y) in Axy; [|exact Same].
   apply (loss_dp _ _ _ _ eps delta event
-           (run_loss k with_first j x y listed extra K Same Axy O P B) D).
+           (run_loss k share shares with_first j x y listed extra K Same Axy O P B) D).
 Qed.
 
 Lemma same_exposures_in covered vs v : same_exposures covered vs = true -> In v vs -> In v covered.
@@ -2653,12 +3037,13 @@ Qed.
 
 Section OfParty.
 
-Variables (party : nat) (many : positive).
+Variables (party : nat) (many : positive) (share : positive -> Q).
+Hypothesis shares : forall i, 0 < Q2R (share i) < 1.
 
 Notation unrolled := (unrolled party).
-Notation apart := (apart many).
-Notation mu_squared := (mu_squared many).
-Notation bounds_step := (bounds_step many).
+Notation apart := (apart many share).
+Notation mu_squared := (mu_squared many share).
+Notation bounds_step := (bounds_step many share).
 Notation far := (IZR (Zpos many)).
 
 Lemma unrolled_cons mn e : unrolled (mn :: e) = unrolled [mn] ++ unrolled e.
@@ -2678,7 +3063,7 @@ Proof.
   assert (Und : forall i n', Checker.guard (undivided table m) (i, n') = Some (inner, n) ->
             undivided table m = true /\ i = inner).
   { intros i n' H; apply guard_some in H as [G E]; injection E as -> _; auto. }
-  destruct step as [| | | | | | | |step times|];
+  destruct step as [| | | | | | | | |step times|];
     intros H; apply Und in H as [G <-]; unfold undivided in G; fold (mechanism_at c m) in G; rewrite F in G;
     try discriminate; try (refine (alone m _ F _ _); discriminate).
   fold (mechanism_at c step) in G; destruct (mechanism_at c step) as [inner'|] eqn:F'; [|discriminate].
@@ -2692,7 +3077,7 @@ Proof.
   intros H; pose proof (repeated_step_alone m inner n H) as One; rewrite (unrolled_alone inner _ One).
   unfold repeated_step in H; fold (mechanism_at c m) in H.
   destruct (mechanism_at c m) as [step|] eqn:F; [|discriminate].
-  destruct step as [| | | | | | | |inner' n'|]; apply guard_some in H as [_ H]; injection H as <- <-;
+  destruct step as [| | | | | | | | |inner' n'|]; apply guard_some in H as [_ H]; injection H as <- <-;
     rewrite ?Pos.mul_1_r; try apply (unrolled_alone m _ One).
   unfold unrolled; cbn [flat_map fst snd]; rewrite app_nil_r.
   rewrite (steps_repeated _ _ _ _ F), (One party), repeat_repeat, Pos2Nat.inj_mul; apply concat_singles.
@@ -2740,27 +3125,35 @@ Proof.
     + assert (0 <= b * (1 - q) <= b) by nra; rewrite plus_part_0; lra.
 Qed.
 
+Lemma mixture_share i moved constant e squared d rate std :
+  mechanism_at c i = Some (MixtureStep moved constant e squared d rate std) ->
+  0 < Q2R (share_met (contrast_of_mixture rate many moved)) <= 1 /\
+  forall size records, contrast_of_mixture rate many moved <> Copied size records.
+Proof.
+  intros F; destruct (mixture_found _ _ _ _ _ _ _ _ F) as (_ & Hr & _).
+  destruct (drawn_at_most_real many rate Hr) as [Hq _].
+  unfold contrast_of_mixture; destruct moved; (split; [assumption|discriminate]).
+Qed.
+
 (** The same laws on both sides are not apart. *)
 Lemma apart_diag with_first i : apart with_first i [tt] (fun _ => 1) (fun _ => 1).
 Proof.
   assert (One : distribution [tt] (fun _ : unit => 1)) by (split; [intros u _; lra|simpl; ring]).
-  assert (Normal : forall drawn moved squared d std x,
-            mechanism_at c i = Some (SampledStep drawn moved squared d std) ->
-            contrast_of many drawn moved = Some x ->
-            contrasted with_first x (sqrt (Q2R squared) / Q2R std) [tt] (fun _ => 1) (fun _ => 1)).
-  { intros drawn moved squared d std x F Ec; pose proof (share_found _ _ _ _ _ _ _ _ F Ec) as Hr.
-    set (mu := sqrt (Q2R squared) / Q2R std).
+  assert (Normal : forall x mu, 0 < Q2R (share_met x) <= 1 ->
+            (forall size records, x = Copied size records -> (1 < records)%positive) ->
+            contrasted with_first x mu [tt] (fun _ => 1) (fun _ => 1)).
+  { intros x mu Hr Many.
     assert (P : forall mu u v, 0 <= u -> 0 <= v -> plus_part (u - v) <= gaussian_profile mu u v)
       by (intros; apply profile_ge; assumption).
     assert (P0 : forall mu u v, 0 <= u -> 0 <= v -> 0 <= gaussian_profile mu u v)
       by (intros; eapply Rle_trans; [apply plus_part_nonneg|apply P; assumption]).
-    destruct x as [rate|share group|rate group|size records|rate group]; cbn [contrasted share_met] in *.
+    destruct x as [rate|part group|rate group|size records|rate group]; cbn [contrasted share_met] in *.
     5:{ assert (Same : gathered (Q2R rate) mu (Pos.to_nat group) [tt] (fun _ => 1) (fun _ => 1));
           [|destruct with_first; exact Same].
         apply gathered_diag; [lra|exact One]. }
     4:{ assert (Share : 0 < / INR (Pos.to_nat records) < 1).
         { assert (2 <= INR (Pos.to_nat records)).
-          { apply (le_INR 2); pose proof (many_found _ _ _ _ _ _ _ _ _ F Ec) as M; apply Pos2Nat.inj_lt in M; lia. }
+          { apply (le_INR 2); pose proof (Many _ _ eq_refl) as M; apply Pos2Nat.inj_lt in M; lia. }
           split; [apply Rinv_0_lt_compat; lra|rewrite <- Rinv_1; apply Rinv_lt_contravar; lra]. }
         intros y t Hy Ht _; cbv zeta; rewrite excess_diag, plus_part_0 by (try exact One; lra).
         split; apply total_nonneg; intros k _; (apply Rmult_le_pos; [apply chance_nonneg; lra|]);
@@ -2774,10 +3167,12 @@ Proof.
   unfold apart;
     destruct (mechanism_at c i)
       as [[|drawn moved squared d std|moved squared d b'|moved squared d b'|moved squared d std
-          |truth answers|drawn moved squared d b'|moved squared d b'| |]|] eqn:F;
+          |truth answers|drawn moved squared d b'|moved squared d b'|moved constant e squared d rate std| |]|] eqn:F;
     try exact I.
+  - intros a b Ha Hb; rewrite excess_diag by exact One; apply Rle_refl.
   - destruct (contrast_of many drawn moved) as [x|] eqn:Ec; [|exact Logic.I].
-    apply (Normal drawn moved squared d std); [reflexivity|exact Ec].
+    apply Normal; [apply (share_found _ _ _ _ _ _ _ _ F Ec)|].
+    intros size records ->; apply (many_found _ _ _ _ _ _ _ _ _ F Ec).
   - intros a b Ha Hb; rewrite excess_diag by exact One.
     apply laplace_profile_ge; try assumption; left; apply exp_pos.
   - destruct (laplace_found _ _ _ _ _ (or_intror (or_introl F))) as (_ & B & _).
@@ -2795,15 +3190,17 @@ Proof.
     pose proof (drawn_share drawn d Fits) as Share; intros _; set (moves := sqrt _ / _).
     assert (P : forall u v, 0 <= u -> 0 <= v -> plus_part (u - v) <= laplace_at moves u v)
       by (intros; apply laplace_profile_ge; try assumption; left; apply exp_pos).
-    unfold hidden_below; destruct (contrast_of_one drawn r0) as [rate|share one|rate one|size records|rate one] eqn:Ec; try exact I.
+    unfold hidden_below; destruct (contrast_of_one drawn r0) as [rate|part one|rate one|size records|rate one] eqn:Ec; try exact I.
     + assert (rate = share_drawn drawn) as -> by (revert Ec; destruct drawn, r0; cbn; congruence).
       intros a b Ha Hb; rewrite excess_diag by exact One.
       apply (sampled_diag with_first); try assumption; lra.
-    + assert (share = share_drawn drawn) as -> by (revert Ec; destruct drawn, r0; cbn; congruence).
+    + assert (part = share_drawn drawn) as -> by (revert Ec; destruct drawn, r0; cbn; congruence).
       intros a b Ha Hb; rewrite excess_diag by exact One; apply replaced_diag; try assumption; lra.
   - intros a b Ha Hb; rewrite excess_diag by exact One.
     apply shared_profile_diag; try assumption; [|lra].
     rewrite <- exp_0; apply exp_le, Rmult_le_pos; [pose proof (Pos_real many); lra|apply cost_nonneg].
+  - destruct (mixture_share _ _ _ _ _ _ _ _ F) as [Share Not]; apply Normal; [exact Share|].
+    intros size records E; destruct (Not size records E).
 Qed.
 
 Lemma root_odds_sound p i moved squared d b e :
@@ -2819,7 +3216,7 @@ Qed.
 
 Lemma losses_sound i m w bits step dense tail l l' :
   (0 <= w)%Z -> (0 <= bits)%Z -> 0 < Q2R step -> mechanism_at c i = Some m ->
-  losses_of many m w bits step dense tail = Some (l, l') -> forall with_first : bool,
+  losses_of many (share i) m w bits step dense tail = Some (l, l') -> forall with_first : bool,
   let k := if with_first then l else l' in
   sound_list k /\ bounds_step with_first i (stands_for (Q2R step) (unit_of w) k).
 Proof.
@@ -2831,48 +3228,30 @@ Proof.
             apart with_first i o p q ->
             sound_list k /\ below_profile o p q (profile (stands_for (Q2R step) (unit_of w) k))).
   { intros A o p q Dp Dq; unfold apart; rewrite F.
-    assert (Normal : forall drawn moved squared d std, m = SampledStep drawn moved squared d std ->
-              match contrast_of many drawn moved with
-              | Some x => contrasted with_first x (sqrt (Q2R squared) / Q2R std) o p q
-              | None => True
-              end ->
-              match contrast_of many drawn moved with
-              | Some x =>
-                  if positive_number squared
-                  then contrast_losses x w bits (squared / (std * std)) step dense tail
-                  else None
-              | None => None
-              end = Some (l, l') ->
+    assert (Normal : forall x ratio mu, 0 < Q2R (share_met x) <= 1 ->
+              (forall size records, x = Copied size records -> (1 < records)%positive) ->
+              0 < Q2R ratio -> sqrt (Q2R ratio) = mu -> contrasted with_first x mu o p q ->
+              contrast_losses x w bits ratio step dense tail = Some (l, l') ->
               sound_list k /\ below_profile o p q (profile (stands_for (Q2R step) (unit_of w) k))).
-    { intros drawn moved squared d std -> W E'; destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hs & _).
-      destruct (contrast_of many drawn moved) as [x|] eqn:Ec; [|discriminate].
-      pose proof (share_found _ _ _ _ _ _ _ _ F Ec) as Hr.
-      destruct (positive_number squared) eqn:Gq; [|discriminate]; apply positive_number_R in Gq.
-      assert (Em : Q2R (squared / (std * std)) = Q2R squared / (Q2R std * Q2R std))
-        by (rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra); reflexivity).
-      assert (Hm : 0 < Q2R (squared / (std * std)))
-        by (rewrite Em; apply Rdiv_lt_0_compat; [exact Gq|nra]).
-      assert (Eroot : sqrt (Q2R (squared / (std * std))) = sqrt (Q2R squared) / Q2R std).
-      { rewrite Em, sqrt_div by nra; rewrite sqrt_square by lra; reflexivity. }
+    { intros x ratio mu Hr Many Hm Eroot W E'.
       unfold contrast_losses in E'; cbv zeta in E'.
-      destruct x as [rate|share group|rate group|size records|rate group]; cbn [contrasted share_met] in *.
+      destruct x as [rate|part group|rate group|size records|rate group]; cbn [contrasted share_met] in *.
       - pose proof (step_losses_sound w bits _ _ step Hw Hb Hstep Hm Hr _ _ _ _ E' A o p q Dp
                       (proj1 Dq)) as [S1 S2].
         rewrite Eroot in S1, S2; unfold k; destruct with_first; [apply S1, W|apply S2, W].
-      - assert (Pf : 0 < Q2R (further group (squared / (std * std)))).
+      - assert (Pf : 0 < Q2R (further group ratio)).
         { pose proof (Pos_real group); unfold further; rewrite square_times; apply Rmult_lt_0_compat; [nra|exact Hm]. }
         rewrite <- Eroot, <- (further_root group) in W by lra.
         apply (batch_losses_sound w bits _ _ step Hw Hb Hstep Pf Hr _ _ _ (Twice _ E') A o p q Dp Dq W).
-      - assert (Pf : 0 < Q2R (further group (squared / (std * std)))).
+      - assert (Pf : 0 < Q2R (further group ratio)).
         { pose proof (Pos_real group); unfold further; rewrite square_times; apply Rmult_lt_0_compat; [nra|exact Hm]. }
         cbv zeta in W; rewrite <- Eroot, <- (further_root group) in W by lra.
         apply (replaced_losses_sound w bits _ _ step _ _ _ Hw Hb Hstep Pf Hr (Twice _ E') A o p q Dp Dq W).
       - rewrite <- Eroot in W; apply (copies_losses_sound w bits _ size records step dense tail _ Hw Hb Hm
-                                         (many_found _ _ _ _ _ _ _ _ _ F Ec) Hstep
+                                         (Many _ _ eq_refl) Hstep
                                          (Twice _ E') A o p q Dp Dq W).
       - rewrite <- Eroot in W; destruct (Qle_bool 1 rate) eqn:G1.
         + apply Qle_bool_R in G1; rewrite Q2R_number in G1; replace (Q2R rate) with 1 in W by lra.
-          set (ratio := (squared / (std * std))%Q) in *.
           assert (Root : sqrt (Q2R (further group ratio)) = INR (Pos.to_nat group) * sqrt (Q2R ratio))
             by (apply further_root; lra).
           assert (Pf : 0 < Q2R (further group ratio)).
@@ -2884,9 +3263,19 @@ Proof.
             as [S1 S2].
           unfold k; destruct with_first; [apply S1, W|apply S2, W]. }
     destruct m as [|drawn moved squared d std|moved squared d scale|moved squared d scale|moved squared d std
-                  |truth answers|drawn moved squared d scale|moved squared d scale| |];
+                  |truth answers|drawn moved squared d scale|moved squared d scale
+                  |moved constant e squared d rate std| |];
       cbn [losses_of] in E; try discriminate E.
-    - intros W; apply (Normal drawn moved squared d std eq_refl W E).
+    - destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hs & _).
+      destruct (contrast_of many drawn moved) as [x|] eqn:Ec; [|discriminate].
+      destruct (positive_number squared) eqn:Gq; [|discriminate]; apply positive_number_R in Gq.
+      assert (Em : Q2R (squared / (std * std)) = Q2R squared / (Q2R std * Q2R std))
+        by (rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra); reflexivity).
+      intros W; apply (Normal x (squared / (std * std))%Q (sqrt (Q2R squared) / Q2R std)); try assumption.
+      + apply (share_found _ _ _ _ _ _ _ _ F Ec).
+      + intros size records ->; apply (many_found _ _ _ _ _ _ _ _ _ F Ec).
+      + rewrite Em; apply Rdiv_lt_0_compat; [exact Gq|nra].
+      + rewrite Em, sqrt_div by nra; rewrite sqrt_square by lra; reflexivity.
     - destruct (laplace_found _ _ _ _ _ (or_introl F)) as (_ & B & _ & s & D & Es).
       assert (Sq : 0 <= Q2R squared) by (rewrite <- Es; exact (derived_nonneg r0 d s D)).
       pose proof (further_nonneg many _ Sq) as Sq'.
@@ -2915,12 +3304,12 @@ Proof.
       pose proof (Req_le _ _ (eq_sym (root_of_ratio squared scale Sq B))) as Root.
       destruct (Pos.eqb_spec many 1) as [Alone|_]; [|discriminate E].
       intros W; specialize (W Alone); unfold laplace_contrast_losses in E; unfold hidden_below in W.
-      destruct (contrast_of_one drawn r0) as [rate|share one|rate one|size records|rate one] eqn:Ec; try discriminate E.
+      destruct (contrast_of_one drawn r0) as [rate|part one|rate one|size records|rate one] eqn:Ec; try discriminate E.
       + assert (rate = share_drawn drawn) as -> by (revert Ec; destruct drawn, r0; cbn; congruence).
         pose proof (laplace_step_losses_sound w bits _ _ step _ Hw Hb Hstep Hr Root _ _ _ _ E A o p q Dp
                       (proj1 Dq)) as [S1 S2].
         unfold k; destruct with_first; [apply S1, W|apply S2, W].
-      + assert (share = share_drawn drawn) as -> by (revert Ec; destruct drawn, r0; cbn; congruence).
+      + assert (part = share_drawn drawn) as -> by (revert Ec; destruct drawn, r0; cbn; congruence).
         apply (laplace_batch_losses_sound w bits _ _ step _ Hw Hb Hstep Hr Root _ _ _ (Twice _ E) A o p q
                  Dp Dq W).
     - destruct (root_odds _ _) as [e|] eqn:Eo; [|discriminate E].
@@ -2929,41 +3318,48 @@ Proof.
       { rewrite <- exp_0; apply exp_le, Rmult_le_pos; [pose proof (Pos_real many); lra|apply cost_nonneg]. }
       pose proof (conj One' (root_odds_sound _ i _ _ _ _ _ Hp F Eo)) as Le.
       apply (odds_loss_sound w bits e 1 step o p q (exp (far * cost i)) k Hw Hb Hstep (Twice _ E) Le Dp (proj1 Dq)).
-      rewrite Q2R_number; exact W. }
+      rewrite Q2R_number; exact W.
+    - destruct (positive_number constant && positive_number squared)%bool eqn:G; [|discriminate E].
+      apply andb_true_iff in G as [_ Gq]; apply positive_number_R in Gq.
+      destruct (mixture_found _ _ _ _ _ _ _ _ F) as (_ & _ & _ & Hs & _).
+      destruct (mixture_share _ _ _ _ _ _ _ _ F) as [Share Not], (shares i) as [_ S1].
+      intros W; apply (Normal _ _ _ Share (fun size records E' => match Not size records E' with end)) with (4 := E) (3 := W);
+        [|reflexivity].
+      unfold sampled_ratio; set (n := match moved with ZeroOutOne => _ | _ => many end).
+      assert (Rest : Q2R (1 - share i) = 1 - Q2R (share i)) by (rewrite Q2R_minus, Q2R_number; reflexivity).
+      destruct (share_root n (1 - Q2R (share i)) squared std ltac:(lra) Hs ltac:(lra)) as [_ Root].
+      destruct (Root _ Rest) as [-> _]; pose proof (Pos_real n).
+      apply Rdiv_lt_0_compat; [apply Rmult_lt_0_compat; [nra|exact Gq]|apply Rmult_lt_0_compat; nra]. }
   assert (One : distribution [tt] (fun _ : unit => 1)) by (split; [intros u _; lra|simpl; ring]).
   destruct (Bound unit [tt] _ _ One One (apart_diag with_first i)) as [Sk Diag].
-  split; [exact Sk|split; [apply stands_proper; assumption|split; [|split]]].
+  split; [exact Sk|split; [apply stands_proper; assumption|split]].
   - intros a b Ha Hb'; specialize (Diag a b Ha Hb'); rewrite excess_diag in Diag by exact One.
     exact Diag.
-  - intros (? & ? & ? & ? & P); rewrite F in P; injection P as ->; discriminate E.
-  - intros _ o p q Dp Dq A; apply (Bound message o p q Dp Dq A).
+  - intros o p q Dp Dq A; apply (Bound message o p q Dp Dq A).
 Qed.
 
-(** ** Gaussian steps on all records: mu^2 adds up *)
+(** ** What is computed from all records: mu^2 adds up *)
 
-Lemma mu_squared_above_sound p i z :
-  (0 <= p)%Z -> mu_squared_above table many p i = Some z ->
-  plain i /\ single i /\ mu_squared i <= IZR z / unit_of p.
+Lemma mu_squared_above_sound p i :
+  (0 <= p)%Z ->
+  mu_squared i <= match mu_squared_above table many share p i with Some z => IZR z / unit_of p | None => 0 end.
 Proof.
-  intros Hp; unfold mu_squared_above; fold (mechanism_at c i).
-  destruct (mechanism_at c i) as [[moved squared d std| | | | | | | | |]|] eqn:F; try discriminate.
-  cbn [gaussian_ratio]; intros H; injection H as <-.
-  split; [exists moved, squared, d, std; exact F|split; [refine (alone i _ F _ _); discriminate|]].
+  intros Hp; unfold mu_squared_above, normal_ratio, mu_squared; fold (mechanism_at c i).
+  destruct (mechanism_at c i) as [[moved squared d std| | | | | | | |moved constant e squared d rate std| |]|] eqn:F;
+    try lra; [|apply rational_ceiling, Hp].
   destruct (gaussian_leaf i _ _ F (or_introl eq_refl)) as (_ & E & _).
-  unfold mu_squared; rewrite F, E, <- square_times; apply rational_ceiling, Hp.
+  rewrite E, <- square_times; apply rational_ceiling, Hp.
 Qed.
 
-Lemma not_summed_lossy p i : mu_squared_above table many p i = None -> ~ plain i.
+Lemma lossless_plain i : lossless table i = true -> plain i /\ single i.
 Proof.
-  intros H (moved & squared & d & std & F); revert H; unfold mu_squared_above.
-  fold (mechanism_at c i); rewrite F; discriminate.
+  unfold lossless; fold (mechanism_at c i).
+  destruct (mechanism_at c i) as [[moved squared d std| | | | | | | | | |]|] eqn:F; try discriminate; intros _.
+  split; [exists moved, squared, d, std; exact F|refine (alone i _ F _ _); discriminate].
 Qed.
-
-Lemma lossy_total e : (forall i, In i (unrolled e) -> ~ plain i) -> total (unrolled e) mu_squared = 0.
-Proof. intros N; apply total_zero; intros i I; apply lossy_costs_nothing, N, I. Qed.
 
 Lemma summed_sound p counts sum others (K : positive -> loss) :
-  (0 <= p)%Z -> summed table many p counts = (sum, others) ->
+  (0 <= p)%Z -> summed table many share p counts = (sum, others) ->
   (forall mn, In mn others -> single (fst mn)) -> (forall i, plain i -> K i = nothing) ->
   total (unrolled counts) mu_squared <= IZR sum / unit_of p /\
   alike (all_of K (unrolled counts)) (all_of K (unrolled others)) /\
@@ -2973,29 +3369,31 @@ Proof.
   induction counts as [|[i n] counts IH]; intros sum others; cbn [summed].
   - intros E; injection E as <- <-; intros _; split; [simpl; unfold Rdiv; lra|].
     split; [apply alike_refl|intros i []].
-  - destruct (summed table many p counts) as [rest found]; destruct (mu_squared_above table many p i) as [z|] eqn:M;
-      intros E One; apply pair_equal_spec in E as [<- <-]; rewrite (unrolled_cons _ counts), total_app.
-    + destruct (IH _ _ eq_refl One) as (Le & Same & All).
-      destruct (mu_squared_above_sound p i z Hp M) as (Pl & Alone & Low).
-      rewrite (unrolled_alone i n Alone), total_repeat, INR_positive; split; [|split].
-      * rewrite plus_IZR, mult_IZR; pose proof (Pos_real n) as Pn.
-        apply (Rmult_le_compat_l (IZR (Zpos n))) in Low; [|lra]; unfold Rdiv in *; lra.
+  - destruct (summed table many share p counts) as [rest found]; intros E One; apply pair_equal_spec in E as [<- <-].
+    assert (Alone : single i).
+    { destruct (lossless table i) eqn:Ls; [apply lossless_plain, Ls|apply (One (i, n) (or_introl eq_refl))]. }
+    destruct (IH _ _ eq_refl) as (Le & Same & All).
+    { intros mn I; apply One; destruct (lossless table i); [exact I|right; exact I]. }
+    rewrite (unrolled_cons _ counts), total_app, (unrolled_alone i n Alone), total_repeat, INR_positive; split; [|split].
+    + pose proof (mu_squared_above_sound p i Hp) as Low; pose proof (Pos_real n) as Pn.
+      destruct (mu_squared_above table many share p i) as [z|].
+      * rewrite plus_IZR, mult_IZR; apply (Rmult_le_compat_l (IZR (Zpos n))) in Low; [|lra]; unfold Rdiv in *; lra.
+      * apply (Rmult_le_compat_l (IZR (Zpos n))) in Low; lra.
+    + destruct (lossless table i) eqn:Ls.
       * apply alike_trans with (2 := Same), alike_trans with (1 := all_of_app _ _ _).
         apply alike_trans with (1 := alike_comm _ _), alike_trans with (2 := alike_nothing _).
         apply alike_both_r; induction (Pos.to_nat n) as [|k IHk]; [apply alike_refl|].
-        cbn [repeat all_of]; rewrite (Nothing i Pl).
+        cbn [repeat all_of]; rewrite (Nothing i (proj1 (lossless_plain i Ls))).
         apply alike_trans with (1 := alike_comm _ _), alike_trans with (1 := alike_nothing _), IHk.
-      * intros j J; apply in_app_or in J as [J|J]; [left|apply All, J].
-        apply repeat_spec in J as ->; exact Pl.
-    + destruct (IH _ _ eq_refl (fun mn I => One mn (or_intror I))) as (Le & Same & All).
-      apply not_summed_lossy in M; specialize (One (i, n) (or_introl eq_refl)); cbn [fst] in One.
-      rewrite (unrolled_cons _ found), (unrolled_alone i n One), total_repeat,
-        (lossy_costs_nothing many i M), Rmult_0_r, Rplus_0_l.
-      split; [exact Le|split].
-      * apply alike_trans with (1 := all_of_app _ _ _), alike_trans with (2 := alike_sym _ _ (all_of_app _ _ _)).
+      * rewrite (unrolled_cons _ found), (unrolled_alone i n Alone).
+        apply alike_trans with (1 := all_of_app _ _ _), alike_trans with (2 := alike_sym _ _ (all_of_app _ _ _)).
         apply alike_both_r, Same.
-      * intros j J; apply in_app_or in J as [J|J]; [|destruct (All j J); auto];
-          right; apply in_or_app; [left; exact J|right; assumption].
+    + intros j J; apply in_app_or in J as [J|J]; destruct (lossless table i) eqn:Ls.
+      * left; apply repeat_spec in J as ->; apply lossless_plain, Ls.
+      * right; rewrite (unrolled_cons _ found), (unrolled_alone i n Alone); apply in_or_app; left; exact J.
+      * apply All, J.
+      * destruct (All j J) as [Pl|I]; [left; exact Pl|right].
+        rewrite (unrolled_cons _ found); apply in_or_app; right; exact I.
 Qed.
 
 Lemma followed_larger K m m' a b :
@@ -3058,14 +3456,14 @@ Proof.
 Qed.
 
 Lemma each_loss_found w bits dense tail lattice counts found :
-  each_loss table many w bits dense tail lattice counts = Some found ->
+  each_loss table many share w bits dense tail lattice counts = Some found ->
   map fst found = counts /\
-  forall i n l, In (i, n, l) found -> losses_at table many w bits dense tail lattice i = Some l.
+  forall i n l, In (i, n, l) found -> losses_at table many share w bits dense tail lattice i = Some l.
 Proof.
   revert found; induction counts as [|[i n] counts IH]; intros found; cbn [each_loss].
   - intros H; injection H as <-; split; [reflexivity|intros ? ? ? []].
-  - destruct (losses_at table many w bits dense tail lattice i) as [l|] eqn:L; [|discriminate].
-    destruct (each_loss _ _ _ _ _ _ _ counts) as [rest|]; [|discriminate]; intros H; injection H as <-.
+  - destruct (losses_at table many share w bits dense tail lattice i) as [l|] eqn:L; [|discriminate].
+    destruct (each_loss _ _ _ _ _ _ _ _ counts) as [rest|]; [|discriminate]; intros H; injection H as <-.
     destruct (IH rest eq_refl) as [<- All]; split; [reflexivity|].
     intros i' n' l'' [E|I]; [injection E as <- _ <-; exact L|apply (All i' n'), I].
 Qed.
@@ -3085,11 +3483,11 @@ Definition often (k : positive) (L : loss) : loss := all_of (fun _ => L) (repeat
 Lemma all_of_repeat {I} (K : I -> loss) i k : all_of (fun _ => K i) (repeat tt k) = all_of K (repeat i k).
 Proof. induction k as [|k IH]; [reflexivity|]; cbn [repeat all_of]; rewrite IH; reflexivity. Qed.
 
-Lemma often_bounds with_first i k L : ~ plain i -> bounds_step with_first i L -> bounds_step with_first i (often k L).
+Lemma often_bounds with_first i k L : bounds_step with_first i L -> bounds_step with_first i (often k L).
 Proof.
-  intros N (P & C & _ & B).
-  split; [apply all_of_proper; auto|split; [apply covers_all_of; auto|split; [tauto|]]].
-  intros _ l p q Dp Dq A a b Ha Hb; eapply Rle_trans; [apply (B N l p q Dp Dq A a b Ha Hb)|].
+  intros (P & C & B).
+  split; [apply all_of_proper; auto|split; [apply covers_all_of; auto|]].
+  intros l p q Dp Dq A a b Ha Hb; eapply Rle_trans; [apply (B l p q Dp Dq A a b Ha Hb)|].
   pose proof (all_of_more (fun _ : unit => L) [tt] (repeat tt (pred (Pos.to_nat k)))
                 (fun _ _ => conj P C) a b Ha Hb) as M.
   unfold often; replace (Pos.to_nat k) with (S (pred (Pos.to_nat k))) by (pose proof (Pos2Nat.is_pos k); lia).
@@ -3098,10 +3496,10 @@ Qed.
 
 Lemma composition_indistinct parts steps step doublings dense digits cut delta eps :
   steps_in table parts = Some steps -> 0 < Q2R step ->
-  composition_at_most table many steps step doublings dense digits cut delta eps = true ->
+  composition_at_most table many share steps step doublings dense digits cut delta eps = true ->
   indistinct many party (unrolled (canonical (map fst parts))) (Q2R eps) (Q2R delta).
 Proof.
-  intros St Gs G; apply losses_indistinct.
+  intros St Gs G; apply (losses_indistinct many share shares).
   apply steps_in_unrolled in St.
   unfold composition_at_most in G; cbv zeta in G.
   set (w := mass_bits digits) in *; set (bits := working_bits w step) in *.
@@ -3109,19 +3507,19 @@ Proof.
   { unfold w, mass_bits; pose proof (Z.log2_nonneg (10 ^ Zpos digits)); lia. }
   assert (Hb : (0 <= bits)%Z) by (unfold bits, working_bits; lia).
   assert (Pu : 0 < unit_of w) by (apply unit_pos, Hw).
-  destruct (summed table many (w + bits) (canonical (map fst steps))) as [sum counts] eqn:Su.
+  destruct (summed table many share (w + bits) (canonical (map fst steps))) as [sum counts] eqn:Su.
   set (fuel := (_ + _ + _ + 2)%nat) in *.
   set (lattice := fun i => step_at step doublings (level_of steps i)) in *.
-  set (tail := Z.max 1 _) in *; set (last := step_at step doublings (normal_level table many steps)) in *.
+  set (tail := Z.max 1 _) in *; set (last := step_at step doublings (normal_level table many share steps)) in *.
   destruct (normal_losses w bits sum last (Zpos dense) tail) as [normal|] eqn:N; [|discriminate].
-  destruct (each_loss table many w bits (Zpos dense) tail lattice counts) as [found|] eqn:E; [|discriminate].
+  destruct (each_loss table many share w bits (Zpos dense) tail lattice counts) as [found|] eqn:E; [|discriminate].
   destruct (each_loss_found _ _ _ _ _ _ _ E) as [Counts Found].
   apply andb_true_iff in G; intros with_first.
   set (side := fun l : whole_loss * whole_loss => if with_first then fst l else snd l).
   set (entry_of := fun found : positive * positive * (whole_loss * whole_loss) =>
     let '(i, n, losses) := found in
     Entry (level_of steps i) (lattice i) (side losses) (n * answers_met table many i)).
-  set (normal_entry := fun l => Entry (normal_level table many steps) last (side l) 1).
+  set (normal_entry := fun l => Entry (normal_level table many share steps) last (side l) 1).
   set (entries := map normal_entry normal ++ map entry_of found).
   assert (D : match LossComposition.composed w fuel (cut * 2 ^ w / 10 ^ Zpos digits)%Z step
                       doublings 0 entries [] with
@@ -3129,7 +3527,7 @@ Proof.
               | None => false
               end = true) by (unfold entries, entry_of, normal_entry, side; destruct with_first; apply G).
   clear G; set (K := fun i =>
-    match losses_at table many w bits (Zpos dense) tail lattice i with
+    match losses_at table many share w bits (Zpos dense) tail lattice i with
     | Some l => often (answers_met table many i) (stands_for (Q2R (lattice i)) (unit_of w) (side l))
     | None => nothing
     end).
@@ -3142,11 +3540,9 @@ Proof.
     destruct (mechanism_at c i) as [m|] eqn:F; [|discriminate]; destruct l as [l l'].
     destruct (losses_sound i m w bits (lattice i) _ _ l l' Hw Hb (step_at_pos _ _ _ Gs) F L with_first)
       as [Sk Bk].
-    assert (Kind : single i /\ ~ plain i).
-    { split; [refine (alone i m F _ _); [intros inner n' ->|intros parts' ->]; discriminate L|].
-      intros (moved & squared & d & std & F'); rewrite F in F'; injection F' as ->; discriminate L. }
-    split; [apply Kind|split; [exact Sk|split; [|reflexivity]]].
-    apply often_bounds; [apply Kind|exact Bk]. }
+    split; [refine (alone i m F _ _); [intros inner n' ->|intros parts' ->]; discriminate L|].
+    split; [exact Sk|split; [|reflexivity]].
+    apply often_bounds, Bk. }
   assert (Listed : forall mn, In mn counts -> exists l, In (fst mn, snd mn, l) found).
   { intros mn I; rewrite <- Counts in I; apply in_map_iff in I as ([[i n] l] & <- & I); exists l; exact I. }
   (* those that are summed have none *)
@@ -3161,8 +3557,10 @@ Proof.
   set (listed := unrolled (canonical (map fst steps))) in *.
   assert (Bounds : forall i, In i listed -> bounds_step with_first i (K i)).
   { intros i I; destruct (All i I) as [Pl|J].
-    - rewrite (Plain i Pl); split; [apply nothing_proper|split; [|split; [reflexivity|tauto]]].
-      intros a b _ _; rewrite profile_nothing; apply Rle_refl.
+    - rewrite (Plain i Pl); split; [apply nothing_proper|split].
+      + intros a b _ _; rewrite profile_nothing; apply Rle_refl.
+      + destruct Pl as (moved & squared & d & std & F); intros l p q _ _; unfold apart; rewrite F.
+        intros B a b Ha Hb'; rewrite profile_nothing; apply B; assumption.
     - apply in_flat_map in J as (mn & J & J'); destruct (Listed mn J) as [l L].
       destruct (Sound _ _ _ L) as (One & _ & B & _).
       rewrite (One party), concat_singles in J'; apply repeat_spec in J' as ->; exact B. }
@@ -3195,7 +3593,7 @@ Proof.
     as (Hs' & Sk' & Le).
   assert (One : 0 <= 1) by lra; pose proof (Rlt_le _ _ (exp_pos (Q2R eps))) as Pe.
   assert (Spent0 : 0 <= total listed mu_squared)
-    by (apply total_nonneg; intros; apply mu_squared_nonneg).
+    by (apply total_nonneg; intros; apply (mu_squared_nonneg many share shares)).
   apply Rle_trans with (profile (stands_for (Q2R step') (unit_of w) k') 1 (exp (Q2R eps)));
     [|exact (loss_delta_sound w bits step' k' eps Hw Hb Hs' Sk' delta D)].
   eapply Rle_trans; [|apply Le; assumption]; rewrite profile_both_comm; cbn [expanded all_of].
@@ -3224,11 +3622,12 @@ Lemma laplace_met h j x y moved squared d b :
   below_profile (next_messages r h) (next_law r x h) (next_law r y h)
     (laplace_profile (exp (- (far * cost (mechanism_of h)) / 2))).
 Proof.
-  intros F R Dxy; destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|G]]]; rewrite F in G.
+  intros F R Dxy; destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|G]]]]; rewrite F in G.
   - destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); discriminate G.
   - apply (laplace_below many h j x y _ _ _ _ G F R Dxy).
   - destruct G as (? & ? & G & _); discriminate G.
   - destruct G as (? & ? & ? & ? & ? & G & _); discriminate G.
+  - destruct G as (? & ? & ? & ? & ? & ? & ? & G & _); discriminate G.
 Qed.
 
 (** A shift in scales of the noise, rounded up. *)
@@ -3247,7 +3646,7 @@ Lemma laplace_groups_sound p counts groups :
 Proof.
   intros Hp; revert groups; induction counts as [|[i n] counts IH]; intros groups; cbn [laplace_groups].
   - intros H; injection H as <-; split; [reflexivity|intros i []].
-  - fold (mechanism_at c i); destruct (mechanism_at c i) as [[| |moved squared d scale| | | | | | |]|] eqn:F;
+  - fold (mechanism_at c i); destruct (mechanism_at c i) as [[| |moved squared d scale| | | | | | | |]|] eqn:F;
       try discriminate.
     destruct (laplace_groups table many p counts) as [found|]; [|discriminate]; cbv zeta.
     set (ratio := (further many squared / (scale * scale))%Q); set (reach := LaplaceLoss.root_above p ratio).
@@ -3330,13 +3729,24 @@ Proof.
   split; [exact Known|intros j; rewrite One; apply I].
 Qed.
 
-Lemma privacy_loss_valid parts group step doublings dense digits cut delta eps j :
-  privacy_loss table r0 parts group step doublings dense digits cut delta eps = Some j -> valid j.
+Lemma split_of_within partial : forallb (fun ms => probability (snd ms)) partial = true ->
+  forall i, 0 < Q2R (split_of table partial i) < 1.
+Proof.
+  induction partial as [|[m q] rest IH]; cbn [forallb split_of snd]; intros G i.
+  - replace (Q2R (1 # 2)) with (/ 2) by (unfold Q2R; simpl; lra); lra.
+  - apply andb_true_iff in G as [Pq G]; specialize (IH G i).
+    destruct (repeated_step table m) as [[inner n]|]; [|exact IH]; destruct (Pos.eqb i inner); [|exact IH].
+    apply andb_true_iff in Pq as [P0 P1]; apply positive_number_R in P0.
+    apply negb_true_iff, Qle_bool_R_false in P1; rewrite Q2R_number in P1; lra.
+Qed.
+
+Lemma privacy_loss_valid parts partial group step doublings dense digits cut delta eps j :
+  privacy_loss table r0 parts partial group step doublings dense digits cut delta eps = Some j -> valid j.
 Proof.
   unfold privacy_loss; destruct (steps_in table parts) as [steps|] eqn:St; [|discriminate].
   intros H; apply guard_some in H as [G <-]; rewrite !andb_true_iff in G.
-  destruct G as [[Gs _] G]; apply positive_number_R in Gs; apply approx_dp_valid; intros j.
-  apply (composition_indistinct _ _ _ _ _ _ _ _ _ _ _ St Gs G).
+  destruct G as [[[Gs _] Shares] G]; apply positive_number_R in Gs; apply approx_dp_valid; intros j.
+  apply (composition_indistinct _ _ _ (split_of_within _ Shares) _ _ _ _ _ _ _ _ _ St Gs G).
 Qed.
 
 Lemma laplace_losses_valid parts group delta eps j :

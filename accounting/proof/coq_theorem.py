@@ -1,7 +1,7 @@
 """A certificate as a term of Coq, and the theorem about its run that Coq's kernel checks.
 
 `proofs/Checker.v` checks certificates of Gaussian and of Laplace noise, discrete or not, of
-randomised response and of pure steps, inside Coq; `check_sound`
+mixtures, of randomised response and of pure steps, inside Coq; `check_sound`
 (Soundness.v) proves that what it accepts holds of every run that satisfies the event list. The file
 written here states the certificate, has the kernel evaluate the checker on it, and ends in the
 theorem. It needs the compiled proofs: `make -C proofs`, then `coqc -R proofs Dpledger FILE`.
@@ -281,6 +281,12 @@ def _mechanisms(listed: Sequence[Mapping[str, Any]], numbers: Mapping[str, int])
                 width = _rational(_dyadic(event[scale]))
                 scheme = _SCHEMES[kind](mechanism)
                 terms.append(f"{step} {scheme} {_sensitivity(event['sensitivity'])} {width}")
+            case {"kind": "gaussian-mixture", "constant": constant, "sampled": sampled}:
+                relations.add(sampled["adjacency"])
+                always = _sensitivity(constant).split(" ", 1)[1]
+                relation, drawn = _sensitivity(sampled).split(" ", 1)
+                widths = (_rational(_dyadic(mechanism[name])) for name in ("rate", "noise_std"))
+                terms.append(f"MixtureStep {relation} {always} {drawn} {' '.join(widths)}")
             case {"kind": "randomised-response", "truth": truth, "categories": answers}:
                 relations.add("replace-one")
                 terms.append(f"ResponseStep {_rational(_dyadic(truth))} {answers}")
@@ -295,7 +301,8 @@ def _mechanisms(listed: Sequence[Mapping[str, Any]], numbers: Mapping[str, int])
             case {"kind": kind}:
                 raise BeyondTheorem(
                     f"kind={kind} must be in {sorted(_NOISY)}, gaussian or laplace sampled, "
-                    "randomised-response, or one of them repeated and listed, or parties."
+                    "gaussian-mixture, randomised-response, or one of them repeated and listed, or "
+                    "parties."
                 )
             case _:
                 raise AssertionError("the checker has accepted this document")
@@ -420,15 +427,17 @@ def _place(parameters: Mapping[str, Any]) -> str:
 
 def _privacy_loss(parameters: Mapping[str, Any]) -> str:
     """Return the witness of a loss distribution: the grid on which it is composed again."""
-    if parameters["shares"]:
-        raise BeyondTheorem("shares must be empty.")
+    shares = "; ".join(  # of several for one mechanism the last counts
+        f"({place + 1}%positive, {_rational(Fraction(share))})"
+        for place, share in reversed(parameters["shares"])
+    )
     doublings = "; ".join(map(str, parameters["doublings"]))
     entering = "; ".join(
         f"(({place + 1})%positive, ({often})%positive, {level}%nat)"
         for place, often, level in parameters["parts"]
     )
     terms = (
-        *(f"[{entering}]", str(parameters["group"])),
+        *(f"[{entering}]", f"[{shares}]", str(parameters["group"])),
         *(_number(parameters, "step"), f"[{doublings}]%nat"),
         *(str(parameters["dense"]), str(parameters["digits"]), f"{parameters['cut']}%Z"),
         *(_number(parameters, "delta"), _number(parameters, "epsilon")),

@@ -381,18 +381,23 @@ let places texts =
     texts;
   table
 
-(* The relation, the squared sensitivity in [expected], its derivation and the noise; the reasons. *)
+(* The relation, the squared sensitivity in [expected], and its derivation; the reasons. *)
+let sensitivity expected noise value =
+  match fields [ "norm"; "adjacency"; "squared"; "derivation" ] value with
+  | [ norm; adjacency; squared; tree ] ->
+    if text norm <> expected then unsupported "norm %s" (text norm);
+    let tree, reasons = derivation 0 tree in
+    require_lattice tree noise;
+    (relation adjacency, rational squared, tree, reasons)
+  | _ -> assert false
+
+(* The same with the noise. *)
 let noisy scale expected value =
   match fields [ "kind"; "sensitivity"; scale ] value with
-  | [ _; sensitivity; noise ] -> (
-      match fields [ "norm"; "adjacency"; "squared"; "derivation" ] sensitivity with
-      | [ norm; adjacency; squared; tree ] ->
-        if text norm <> expected then unsupported "norm %s" (text norm);
-        let tree, reasons = derivation 0 tree in
-        let noise = dyadic noise in
-        require_lattice tree noise;
-        (relation adjacency, rational squared, tree, noise, reasons)
-      | _ -> assert false)
+  | [ _; stated; noise ] ->
+    let noise = dyadic noise in
+    let moved, squared, tree, reasons = sensitivity expected noise stated in
+    (moved, squared, tree, noise, reasons)
   | _ -> assert false
 
 let gaussian = noisy "noise_std" "l2"
@@ -554,6 +559,19 @@ let mechanism number table value : steps =
         { read = step drawn moved squared tree noise;
           trusts = Texts.add samples_hidden (declared reasons) }
       | _ -> assert false)
+  | "gaussian-mixture" -> (
+      match fields [ "kind"; "constant"; "sampled"; "rate"; "noise_std" ] value with
+      | [ _; constant; drawn; rate; noise ] ->
+        let noise = dyadic noise and rate = dyadic rate in
+        if Z.gt rate.qnum rate.qden then wrong "expected a rate in [0, 1]";
+        let moved, always, by_constant, told = sensitivity "l2" noise constant in
+        let moved', squared, tree, reasons = sensitivity "l2" noise drawn in
+        if moved <> moved' then wrong "expected one relation";
+        if moved = ReplaceOne && not (Kernel.bounds_each_record tree) then
+          unsupported "a mixture of which a drawn record is not known to be one of a sum";
+        { read = MixtureStep (moved, always, by_constant, squared, tree, rate, noise);
+          trusts = Texts.union (sampled moved tree reasons) (declared (Texts.union told reasons)) }
+      | _ -> assert false)
   | "repeated" -> (
       match fields [ "kind"; "event"; "times" ] value with
       | [ _; inner; times ] ->
@@ -678,13 +696,24 @@ let filtered =
       "what a release does was decided before its noise was drawn, by earlier messages and nothing \
        else that was learnt from the data" ]
 
-(* As far as the checker knows it: without mixture steps. *)
+(* A mixture, and how much of its noise is for what it computes from all records. *)
+let share value =
+  match list value with
+  | [ m; share ] ->
+    let share = rational share in
+    if Z.sign share.qnum <= 0 || Z.geq share.qnum share.qden then
+      wrong "expected shares of the noise in (0, 1)";
+    (match m with
+     | Json.Int n when Z.sign n >= 0 -> (Z.succ n, share)
+     | _ -> unsupported "shares of what is no mechanism")
+  | _ -> wrong "expected a mechanism, and a share of its noise"
+
 let privacy_loss parameters : Kernel.rule * trust =
   let names =
     [ "parts"; "shares"; "group"; "step"; "doublings"; "dense"; "digits"; "cut"; "delta";
       "epsilon" ] in
   match fields names parameters with
-  | [ parts; shares; group; step; doublings; dense; digits; cut; delta; epsilon ] -> (
+  | [ parts; shares; group; step; doublings; dense; digits; cut; delta; epsilon ] ->
       let cut = nonnegative (rational cut) and dense = at_least 4 dense in
       let digits = count digits and step = rational step in
       let doublings = List.map (at_least 0) (list doublings) in
@@ -700,14 +729,13 @@ let privacy_loss parameters : Kernel.rule * trust =
       if Z.gt digits (Z.of_int 64) then unsupported "masses of more than 64 digits";
       let group = count group in
       if Z.gt group (Z.of_int 64) then unsupported "groups of more than 64 records";
-      match list shares with
-      | [] ->
-        let parts = List.map part (list parts) in
-        ( PrivacyLoss
-            ( parts, group, step, List.map Z.to_int doublings, dense, digits,
-              Z.div cut.qnum cut.qden, probability delta, nonnegative (rational epsilon) ),
-          { nothing with used = List.map (fun ((m, _), _) -> m) parts } )
-      | _ -> unsupported "shares")
+      (* of several for one mechanism the last counts *)
+      let shares = List.rev_map share (list shares) in
+      let parts = List.map part (list parts) in
+      ( PrivacyLoss
+          ( parts, shares, group, step, List.map Z.to_int doublings, dense, digits,
+            Z.div cut.qnum cut.qden, probability delta, nonnegative (rational epsilon) ),
+        { nothing with used = List.map (fun ((m, _), _) -> m) parts } )
   | _ -> assert false
 
 (* A mechanism, and how often. *)
@@ -907,7 +935,7 @@ let read source =
       match fields [ "rule"; "parameters"; "premises"; "conclusion" ] value with
       | [ name; parameters; premises; conclusion ] ->
         let found, trust = rule (text name) parameters in
-        let group = match found with PrivacyLoss (_, group, _, _, _, _, _, _, _) -> group | _ -> Z.one in
+        let group = match found with PrivacyLoss (_, _, group, _, _, _, _, _, _, _) -> group | _ -> Z.one in
         let stated = claim conclusion in
         let premises = List.map place (list premises) in
         trusted := Texts.union !trusted trust.statements;

@@ -25,6 +25,7 @@ from dpledger.mechanisms import (
     DiscreteGaussianStep,
     DiscreteLaplaceStep,
     Event,
+    GaussianMixtureStep,
     GaussianStep,
     LaplaceStep,
     Mechanism,
@@ -37,7 +38,7 @@ from dpledger.mechanisms import (
     SampledWithReplacement,
     declared,
 )
-from dpledger.mechanisms.sensitivity import mean_of_bounded, sum_of_bounded
+from dpledger.mechanisms.sensitivity import mean_of_bounded, scaled, sum_of_bounded
 
 from .test_every_mechanism import exact_group_epsilon
 
@@ -67,6 +68,17 @@ def sampled(
 ) -> PoissonSampled:
     """Return a Gaussian step on a Poisson sample."""
     return PoissonSampled(GaussianStep(sum_of_bounded(1, adjacency), noise), rate)
+
+
+def mixed(
+    rate: float,
+    noise: float,
+    adjacency: Adjacency = Adjacency.ADD_REMOVE_ONE,
+    constant: Fraction = Fraction(1, 20),
+) -> GaussianMixtureStep:
+    """Return Gaussian noise on a sum over a sample, and a share of the sum over all records."""
+    one = sum_of_bounded(1, adjacency)
+    return GaussianMixtureStep(scaled(one, constant), one, rate, noise)
 
 
 def composed(*steps: Mechanism, group: int = 1) -> bytes:
@@ -168,6 +180,17 @@ UNLIKE = {
         sampled(1, 4.0, Adjacency.REPLACE_ONE),
         *DRAWN,
     ),
+    "mixtures": (Repeated(mixed(1 / 64, 3.0), 50),),
+    "mixtures of which a record is zeroed out": (
+        Repeated(mixed(1 / 64, 5.0, Adjacency.ZERO_OUT_ONE), 20),
+        mixed(1 / 4, 9.0, Adjacency.ZERO_OUT_ONE, Fraction(2)),
+    ),
+    "mixtures beside samples, batches and sums": (
+        *(mixed(rate, 6.0, Adjacency.REPLACE_ONE) for rate in (1 / 64, 3 / 4)),
+        Repeated(sampled(1 / 64, 1.0, Adjacency.REPLACE_ONE), 50),
+        Repeated(mixed(1 / 64, 9.0, Adjacency.REPLACE_ONE, Fraction(1)), 10),
+        *DRAWN,
+    ),
     "batches drawn with replacement": (Repeated(AGAIN[1], 40),),
     "a batch of large losses": (AGAIN[3],),
     "batches drawn with replacement beside others": (
@@ -209,6 +232,11 @@ GROUPS = {
     ),
     "batches": (3, (Repeated(DRAWN[0], 10), MEAN_REPLACED)),
     "a batch of all records": (2, (SampledWithoutReplacement(MEAN_REPLACED, 60, 100),)),
+    "mixtures": (3, (Repeated(mixed(1 / 64, 6.0), 20), mixed(1 / 2, 9.0), MEAN)),
+    "mixtures of which records are replaced": (
+        2,
+        (Repeated(mixed(1 / 64, 9.0, Adjacency.REPLACE_ONE), 20), MEAN_REPLACED),
+    ),
     "records replaced in Poisson samples": (
         3,
         (Repeated(sampled(1 / 64, 3.0, Adjacency.REPLACE_ONE), 30), RandomisedResponse(0.55, 3)),
@@ -396,6 +424,18 @@ def test_what_coq_does_not_cover_is_no_answer_and_no_objection(tmp_path):
     assert opinion.text.startswith("no answer: groups in batches drawn with replacement")
     assert not opinion.against
     assert not path.with_suffix(".v").exists()
+
+
+@needs_checker
+def test_a_mixture_whose_sample_is_told_is_no_answer(tmp_path):
+    one = declared(1, "x", adjacency=Adjacency.REPLACE_ONE)
+    told = GaussianMixtureStep(scaled(one, Fraction(1, 20)), one, 1 / 64, 5.0)
+    path = tmp_path / "run.json"
+    path.write_bytes(composed(told))
+    (found,) = run_extracted([path])
+    assert found.line.startswith(
+        "undecided: beyond this checker: a mixture of which a drawn record"
+    )
 
 
 @needs_checker

@@ -383,11 +383,34 @@ def group_examples():
     }
 
 
+def mixture_examples():
+    """Losses of mixtures, of a record and of several at once."""
+
+    def mixed(relation: Adjacency, noise: float, rate=0.125, times=1):
+        one = sum_of_bounded(1, relation)
+        return Repeated(GaussianMixtureStep(scaled(one, 0.25), one, rate, noise), times)
+
+    return {
+        "one": lambda: coarse(mixed(ADD, 2.0)),
+        "one, zeroed": lambda: coarse(mixed(ZERO, 4.0, times=2)),
+        "one, replaced": lambda: coarse(mixed(REPLACE, 4.0)),
+        "always": lambda: coarse(mixed(REPLACE, 4.0, rate=1.0)),
+        "several": lambda: coarse(mixed(ADD, 4.0, times=2), group=3),
+        "several, zeroed": lambda: coarse(mixed(ZERO, 8.0, rate=0.0625), group=2),
+        "several, replaced": lambda: coarse(mixed(REPLACE, 8.0), group=3),
+        "beside others": lambda: coarse(
+            *(mixed(ADD, 3.0), GaussianStep(sum_of_bounded(1, ADD), 9.0), mixed(ADD, 6.0, 0.25)),
+            parties=[("a",), (), ("a",)],
+        ),
+    }
+
+
 @pytest.mark.skipif(
     extracted_checker() is None, reason="dpledger-check is not built (make -C proofs checker)"
 )
-def test_bent_losses_of_groups_get_one_verdict(tmp_path):
-    made = {name: make() for name, make in group_examples().items()}
+@pytest.mark.parametrize(("examples", "some"), [(group_examples, 10), (mixture_examples, 5)])
+def test_bent_losses_get_one_verdict(tmp_path, examples, some):
+    made = {name: make() for name, make in examples().items()}
     documents = [c.to_json_bytes() for c in made.values()]
     bent = forged(made, MUTATIONS, 13, (*CHANGES, change_losses))
     documents += [json.dumps(doc).encode() for *_, doc in bent]
@@ -401,7 +424,7 @@ def test_bent_losses_of_groups_get_one_verdict(tmp_path):
             assert (found.word == "proved") == bool(verdict), (path.read_text(), found.line)
         if verdict:
             assert agrees(found, verdict), (verdict, found.line)
-    assert sum(map(bool, verdicts)) > len(made) + 10
+    assert sum(map(bool, verdicts)) > len(made) + some
 
 
 def verdict_of(document):

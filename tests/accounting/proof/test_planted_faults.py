@@ -19,7 +19,8 @@ pytestmark = [
     ),
 ]
 SOURCES = (
-    *("MachineIntegers", "GaussianLosses", "Kronecker", "LossLists", "FixedPoint", "FixedGaussian"),
+    *("MachineIntegers", "GaussianLosses", "GaussianSplit"),
+    *("Kronecker", "LossLists", "FixedPoint", "FixedGaussian"),
     *("Enclosure", "LossEnclosures", "LossComposition", "SampledLoss"),
     *("GaussianDecision", "ReplacedLoss", "CopiesLoss", "GroupLoss"),
     *("PureLoss", "LaplaceLoss", "SampledLaplace", "GeometricLoss", "LaplaceSums"),
@@ -303,8 +304,8 @@ RULES = {
     ),
     "Gaussian steps beside losses counted once": (
         "Checker",
-        "((Zpos n * one + sum)%Z, others)",
-        "((one + sum)%Z, others)",
+        "Some one => Zpos n * one + sum",
+        "Some one => one + sum",
     ),
     "Gaussian steps beside losses forgotten": (
         "Checker",
@@ -777,6 +778,61 @@ RULES = {
         "(2 ^ p - below p none (",
         "(2 ^ p - below p most (",
     ),
+    "a mixture's sample beside all of the noise": (
+        "Checker",
+        "/ ((1 - share) * (std * std))",
+        "/ (std * std)",
+    ),
+    "what a mixture computes from all records beside all of the noise": (
+        "Checker",
+        "/ (share * (std * std))",
+        "/ (std * std)",
+    ),
+    "what a mixture computes from all records, forgotten": (
+        "Checker",
+        "=> Some (constant_ratio group (share i) constant std)",
+        "=> None",
+    ),
+    "a mixture's sample, forgotten": (
+        "Checker",
+        "Some (GaussianStep _ _ _ _) => true | _ => false end.",
+        "Some (GaussianStep _ _ _ _ | MixtureStep _ _ _ _ _ _ _) => true | _ => false end.",
+    ),
+    "noise all of which is for one part": (
+        "Checker",
+        " && forallb (fun ms => probability (snd ms)) shares",
+        "",
+    ),
+    "a batch's record in a mixture that is not replaced": (
+        "Checker",
+        "ZeroOutOne => 2 * group |",
+        "ZeroOutOne => group |",
+    ),
+    "records of a mixture drawn as often as one": (
+        "Checker",
+        "minimum (integer group * rate) 1",
+        "minimum rate 1",
+    ),
+    "records of a mixture as far apart as one": (
+        "Checker",
+        "further (match moved with ZeroOutOne => 2 * group | _ => group end) squared",
+        "further (match moved with ZeroOutOne => 2 | _ => 1 end) squared",
+    ),
+    "replaced records of any size in a mixture": (
+        "Checker",
+        "scheme_ok (Poisson rate) moved d &&",
+        "scheme_ok (Poisson rate) AddRemoveOne d &&",
+    ),
+    "a mixture of which half is derived": (
+        "Checker",
+        "Qeq_bool s constant && Qeq_bool t squared",
+        "Qeq_bool t squared",
+    ),
+    "mixtures pay in zCDP": (
+        "Checker",
+        "| (Zcdp _ | Rdp _ _), (LaplaceStep _ _ _ _ |",
+        "| (Zcdp _ | Rdp _ _), (MixtureStep _ _ _ _ _ _ _ | LaplaceStep _ _ _ _ |",
+    ),
     "a loss below that of no step": ("GeometricLoss", "masses := [2 ^ w]", "masses := [2 ^ w - 1]"),
 }
 MEANINGS = {
@@ -823,13 +879,38 @@ MEANINGS = {
     ),
     "a null record that is drawn may count": (
         "Certificate",
-        "(moved = ZeroOutOne -> null_is_absent)",
-        "(moved = ZeroOutOne -> True)",
+        "reads r h j = true) /\\\n  (moved = ZeroOutOne -> null_is_absent)",
+        "reads r h j = true) /\\\n  (moved = ZeroOutOne -> True)",
     ),
     "a rate that no sample has": (
         "Certificate",
-        "EachWith q => q = Q2R rate",
-        "EachWith q => q = 1 + Q2R rate",
+        "Poisson rate, EachWith q => q = Q2R rate",
+        "Poisson rate, EachWith q => q = 1 + Q2R rate",
+    ),
+    "a mixture's noise that no run has": (
+        "Certificate",
+        "noise r h = Beside (Q2R std)",
+        "noise r h = Beside (- Q2R std)",
+    ),
+    "a mixture's rate that no sample has": (
+        "Certificate",
+        "EachWith q => q = Q2R rate /\\",
+        "EachWith q => q = 1 + Q2R rate /\\",
+    ),
+    "a mixture's batch that no sample has": (
+        "Certificate",
+        "(0 < size <= records)%nat",
+        "(records < size <= records)%nat",
+    ),
+    "a null record in a mixture's sample may count": (
+        "Certificate",
+        "q = Q2R rate /\\ (moved = ZeroOutOne -> null_is_absent)",
+        "q = Q2R rate /\\ (moved = ZeroOutOne -> True)",
+    ),
+    "what a mixture computes from all records may be anything": (
+        "Certificate",
+        "leaves_unread (unsampled r h) /\\",
+        "True /\\",
     ),
     "a batch that no sample has": (
         "Certificate",

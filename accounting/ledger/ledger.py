@@ -343,9 +343,12 @@ class Ledger(ABC):
         )
 
     def reservations(self, run: str | None = None) -> Iterator[Reservation]:
-        """Yield the reservations of one run or of all, in order."""
-        open_now = frozenset(self._current().open)
+        """Yield the reservations there are now, of one run or of all, in order."""
+        state = self._current()
+        last, open_now = state.sequence, frozenset(state.open)
         for row in self.rows():
+            if row.sequence > last:  # whether it is committed is known of those that were there
+                return
             if run is not None and row.run != run:
                 continue
             entry = decoded(row, self._state.library)

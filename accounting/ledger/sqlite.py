@@ -168,7 +168,9 @@ class SqliteLedger(Ledger):
         return (opened, (self.path,))
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; in a forked process, which may not, do nothing."""
+        if os.getpid() != self._process:
+            return
         with self._lock:
             self._connection.close()
             lock, self._folder_lock = self._folder_lock, None
@@ -279,7 +281,10 @@ class SqliteLedger(Ledger):
                 deadline = time.monotonic() + self._timeout
                 while not lock.taken(alone=writing):
                     if time.monotonic() > deadline:
-                        raise LedgerLocked(f"Expected the file to be free at {self.path}.")
+                        raise LedgerLocked(
+                            f"Expected the lock (flock) of the folder {self.path.parent} to be free"
+                            ": another writer holds it, or another program."
+                        )
                     time.sleep(random.uniform(0, _LONGEST_WAIT))
                 yield
             finally:
@@ -308,7 +313,17 @@ class SqliteLedger(Ledger):
         )
 
     def _store(self, row: Row, documents: Mapping[str, str]) -> None:
-        """Insert a row after the documents that it names; those known already are there."""
+        """Insert a row after the documents that it names; those known already are there.
+
+        Raises `LedgerError` where another program has brought a write-ahead log back: rows in one
+        are lost with it.
+        """
+        if (mode := self._pragma("journal_mode")) != "delete":
+            raise LedgerError(
+                f"Expected a rollback journal at {self.path} instead got journal_mode={mode}, as "
+                "another program set it (an earlier release does). Nothing was recorded; end that "
+                "program and open the ledger again."
+            )
         for digest, content in documents.items():
             if digest not in self._state.library:
                 self._execute(

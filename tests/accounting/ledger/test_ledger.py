@@ -817,6 +817,18 @@ def test_no_interrupt_of_a_reservation_makes_room_in_a_budget() -> None:
             return
 
 
+def test_reservations_that_come_while_they_are_read_are_not_said_to_be_committed(
+    ledger: Ledger,
+) -> None:
+    run = ledger.run("a", configuration_hash="x")
+    run.reserve([event(step())], NOWHERE)
+    found = ledger.reservations()
+    assert not next(found).committed
+    run.reserve([event(step())], NOWHERE)
+    assert list(found) == []
+    assert [each.committed for each in ledger.reservations()] == [False, False]
+
+
 @pytest.mark.parametrize("spends", [False, True])
 def test_what_a_handler_of_a_signal_does_in_between_counts_once(
     ledger: Ledger, spends: bool

@@ -386,6 +386,71 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_a_forked_process_opens_the_file_anew(filled: Path) -> None:
     with SqliteLedger(filled) as ledger:
         child = os.fork()
+        if child == 0:
+            try:
+                ledger.head  # noqa: B018
+            except LedgerError:
+                os._exit(7)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        ledger.verify()
+
+
+def test_a_long_run_of_many_parties_stays_small(tmp_path: Path) -> None:
+    path = tmp_path / "long.ledger"
+    parties = tuple(f"agent-{i:03}" for i in range(100))
+    with SqliteLedger(path) as ledger:
+        run = ledger.run("a", configuration_hash="c")
+        for round in range(1, 101):
+            context = Context(parties, round, "message", Audience.SERVER)
+            run.reserve((Event(event().mechanism, context),), NOWHERE)
+        # one mechanism and one list of parties, however many rounds
+        assert ledger.verify().documents == 2
+        assert ledger.spent().mu_squared == COST * 100
+    assert path.stat().st_size < 150_000
+
+
+def test_a_copy_of_a_handle_is_of_its_own_file_wherever_the_process_went(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another folder has a ledger of the same name, which fits were once charged to."""
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        SqliteLedger(tmp_path / name / "a.ledger").close()
+    monkeypatch.chdir(tmp_path / "here")
+    with SqliteLedger("a.ledger") as ledger:
+        monkeypatch.chdir(tmp_path / "there")
+        with pickle.loads(pickle.dumps(ledger)) as copy:
+            assert copy.path == ledger.path == tmp_path / "here" / "a.ledger"
+
+
+def test_no_row_is_written_into_a_log_that_another_program_brought_back(tmp_path: Path) -> None:
+    """A log is lost with the last of its readers: a budget of four steps granted six."""
+    path = tmp_path / "a.ledger"
+    with SqliteLedger(path) as ledger:
+        run = ledger.run("a", configuration_hash="x")
+        with closing(sqlite3.connect(path)) as other:
+            assert other.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",)
+            with pytest.raises(LedgerError, match="journal_mode=wal"):
+                run.reserve([event()], NOWHERE)
+        assert ledger.events() == []
+    with SqliteLedger(path) as ledger:
+        ledger.run("a", configuration_hash="x").reserve([event()], NOWHERE)
+        assert len(ledger.events()) == 1
+
+
+def test_a_forked_process_does_not_wait_for_a_thread_that_it_has_not(tmp_path: Path) -> None:
+    reading, done = threading.Event(), threading.Event()
+    with SqliteLedger(tmp_path / "a.ledger") as ledger:
+
+        def read() -> None:
+            reading.set()
+            done.wait(60)
+
+        thread = threading.Thread(target=lambda: ledger.steady(read))
+        thread.start()
+        assert reading.wait(30)
+        child = os.fork()
         if not child:
             signal.alarm(30)  # ends what waits for ever
             ledger.close()

@@ -56,13 +56,19 @@ class RowBlocks(Closed):
         return rows
 
 
-@np.errstate(all="ignore")  # what a caller made an error would tell of a number
-def real_numbers(name: str, values: Any) -> FloatArray:
-    """Return an array of binary64, or raise `InvalidParameter` for what would lose a part of it."""
-    if np.ma.isMaskedArray(values):
+def require_unmasked(name: str, values: Any) -> None:
+    """Raise `InvalidParameter` for a masked array, or a list with one: conversions drop masks."""
+    several = values if isinstance(values, list | tuple) else (values,)
+    if any(map(np.ma.isMaskedArray, several)):
         raise InvalidParameter(
             name, "a masked array", "without a mask: fill or drop what is masked"
         )
+
+
+@np.errstate(all="ignore")  # what a caller made an error would tell of a number
+def real_numbers(name: str, values: Any) -> FloatArray:
+    """Return an array of binary64, or raise `InvalidParameter` for what would lose a part of it."""
+    require_unmasked(name, values)
     kind = ""
     with suppress(TypeError, ValueError, OverflowError):
         kind = np.asarray(values).dtype.kind

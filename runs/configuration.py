@@ -34,6 +34,7 @@ from .pipeline import Terms
 from .sections import (
     MOST_RELEASES,
     RECORD,
+    SECRET_SEED,
     Algorithm,
     Algorithmic,
     Attack,
@@ -272,7 +273,7 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
                 if self.privacy.unit != RECORD
                 else ()
             ),
-            *(() if self.noise.seed is None else ("noise.seed is secret and served one run only",)),
+            *(() if self.noise.seed is None else (SECRET_SEED,)),
         )
 
     @property

@@ -349,6 +349,10 @@ class SamplerName(Enum):
     SYSTEM = "system"
 
 
+SECRET_SEED = "noise.seed is secret and served one run only"
+"""What a certificate takes for granted of noise from a seed: it is an experiment's."""
+
+
 class Noise(Section, frozen=True, kw_only=True):
     """The sampler: `system` for real releases, a seed for experiments that must be repeatable.
 

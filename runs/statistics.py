@@ -31,6 +31,7 @@ from msgspec import structs
 
 from ..accounting.ledger import SqliteLedger
 from ..accounting.proof.proved import proved
+from ..audits.report.record import REPEATABLE_NOISE
 from ..data import Schema, load_table, read_schema
 from ..data.encoding import table_columns
 from ..data.strict import ConfigurationError, read_toml
@@ -55,7 +56,7 @@ from ..mechanisms.sampling import Sampler, SeededSampler, SystemSampler
 from ..mechanisms.sensitivity import float_up
 from ..solvers.planning import planned_events
 from .pipeline import Plan, Terms, calibrate_proved, run_prepaid
-from .sections import RECORD, Noise, SamplerName, Section, Unit
+from .sections import RECORD, SECRET_SEED, Noise, SamplerName, Section, Unit
 from .training import new_folder, warn_of_new
 
 _CONFIDENCE = 0.95
@@ -230,7 +231,7 @@ class StatisticsFile(Section, frozen=True, kw_only=True, dict=True):
         if privacy.unit != RECORD:
             given.append(f"no {privacy.unit} has more than {privacy.group} of the records")
         if self.noise.seed is not None:
-            given.append("noise.seed is secret and served one run only")
+            given.append(SECRET_SEED)
         return Terms(privacy.delta, privacy.adjacency, tuple(given), privacy.group)
 
     @property
@@ -369,6 +370,7 @@ def _written(result: StatisticsResult) -> bytes:
             "delta": float_up(found.delta),
             "grade": found.graded,
             "assumptions": found.assumptions,
+            **({"noise": REPEATABLE_NOISE} if SECRET_SEED in found.assumptions else {}),
             "adjacency": None if found.adjacency is None else found.adjacency.value,
             "unit": result.unit,
             "statistics": [

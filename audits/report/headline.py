@@ -17,6 +17,7 @@ from ..visible_text import visible
 from .numerals import printed, printed_percent_up
 from .record import (
     REPEATABLE,
+    REPEATABLE_NOISE,
     SIMULATED,
     Direction,
     EmpiricalAudit,
@@ -174,8 +175,7 @@ def _noise(report: Report) -> tuple[HeadlineCheck, ...]:
         text = "simulation: the bound is about one ideal release of each event, not about this run"
         return (HeadlineCheck("Noise", text, Tone.BAD),)
     if source.endswith(REPEATABLE):
-        text = "experiment: repeatable noise, which whoever knows the seed can subtract"
-        return (HeadlineCheck("Noise", text, Tone.BAD),)
+        return (HeadlineCheck("Noise", REPEATABLE_NOISE, Tone.BAD),)
     return ()
 
 

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.protocols import FloatArray
+from ...mechanisms.row_blocks import require_unmasked
 from ...solvers.losses import ClippedLogistic
 from .linear import PrivateLinearModel, Scored
 from .rows import without_cells
@@ -130,6 +131,7 @@ def _places(y: Any, classes: npt.NDArray[Any]) -> Any:
     """
     if y is None:
         return None
+    require_unmasked("y", y)
     if isinstance(y, np.ndarray) and y.dtype != np.object_:
         labels, where = np.unique(np.asarray(y), return_inverse=True)
         shape = y.shape

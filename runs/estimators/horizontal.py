@@ -51,7 +51,8 @@ class PrivateAdmmClassifier(PrivateLinearClassifier, SearchedModelOfParties):
     covered by the guarantee; those that look at one row at a time (a `Normalizer`) are harmless.
     Nor is what learns from private labels after the fit (calibration, tuned thresholds, stacking).
     What repeats rows (a bootstrap, oversampling) makes several of one record: say how many with
-    `records_per_unit`.
+    `records_per_unit`. scikit-learn's ensembles give their members seeds of 31 bits, which can be
+    searched through: their noise is an experiment's, whatever `random_state` says here.
 
     Args:
         epsilon: what the proved epsilon of one fit must not exceed, > 0.

@@ -21,6 +21,7 @@ from ...accounting.proof.certificate import Certificate
 from ...mechanisms.errors import InvalidParameter, Number, RepeatableNoise, require_positive_int
 from ...mechanisms.layout import require_places
 from ...mechanisms.protocols import FloatArray
+from ...mechanisms.row_blocks import require_unmasked
 from ...mechanisms.sampling import SeededSampler, SystemSampler
 from .paid_run import NoiseStream, PaidRun, PublicRound
 from .rows import without_cells
@@ -183,6 +184,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         Args: as `sklearn.utils.validation.validate_data` takes them.
         """
         require_places(X)
+        for name, given in (("X", X), ("y", y)):
+            require_unmasked(name, given)
         check = partial(validate_data, self, X, y, dtype=np.float64, **checks)
         return without_cells("X, y", check)
 
@@ -219,7 +222,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         SeededSampler(int(seed))  # raises for a seed out of range, before anything is spent
         warnings.warn(
             "experiment: repeatable noise. Whoever knows random_state subtracts the noise of this "
-            "fit; pass random_state=None for a release.",
+            "fit; pass random_state=None for a release (ensembles give their members seeds).",
             RepeatableNoise,
             stacklevel=stacklevel,
         )

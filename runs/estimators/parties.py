@@ -19,7 +19,7 @@ from ...mechanisms.errors import InvalidParameter, Number, named, require_positi
 from ...mechanisms.labels import LabelDomain, WeightedLabels
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import FloatArray
-from ...mechanisms.row_blocks import RowBlocks
+from ...mechanisms.row_blocks import RowBlocks, require_unmasked
 from ...solvers.solver import ModelSolver, PublicModel
 from ...solvers.threat_model import Summed, ThreatModel, summed_name
 from .algorithms import SolverFactory
@@ -183,6 +183,7 @@ class PrivateModelOfParties(PrivateLinearModel):
         be dealt: one record more would move all behind it to other parties.
         """
         if party_of is not None:
+            require_unmasked("party_of", party_of)
             holders: IntArray = without_cells("party_of", partial(column_or_1d, party_of))
             if len(holders) != count:
                 raise InvalidParameter("party_of.shape", holders.shape, f"({count},)")

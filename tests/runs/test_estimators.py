@@ -968,3 +968,18 @@ def test_bounds_at_the_end_of_the_doubles_are_refused(bound: float) -> None:
     """A reciprocal that overflows made a row of zeros a refusal."""
     with pytest.raises(InvalidParameter, match="row_bound"):
         admm(row_bound=bound, clip=True).fit(X, Y)
+
+
+@pytest.mark.parametrize("place", ["X", "y", "party_of"])
+@pytest.mark.parametrize("listed", [False, True])
+def test_a_masked_record_is_not_trained_on_as_if_it_were_none(place: str, listed: bool) -> None:
+    """scikit-learn and NumPy drop masks in silence."""
+    rng = np.random.default_rng(0)
+    given = {"X": rng.uniform(-0.5, 0.5, (24, 2)), "y": np.arange(24) % 2}
+    given["party_of"] = given["y"]
+    masked: Any = np.ma.array(given[place], mask=rng.random(given[place].shape) < 0.3)
+    model = PrivateAdmmClassifier(
+        epsilon=1.0, delta=1e-5, adjacency="replace-one", classes=(0, 1), n_parties=2, clip=True
+    )
+    with pytest.raises(InvalidParameter, match=rf"{place}=.*a masked array"):
+        model.fit(**given | {place: list(masked) if listed else masked})

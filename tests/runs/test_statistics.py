@@ -16,6 +16,7 @@ from dpledger.data.errors import SchemaError
 from dpledger.data.strict import ConfigurationError
 from dpledger.mechanisms import Adjacency, GaussianStep, InvalidParameter
 from dpledger.mechanisms.events import DiscreteLaplaceStep
+from dpledger.runs.outcomes.statistics import statistics_outcome
 from dpledger.runs.statistics import plan_statistics, read_statistics, release_statistics
 from dpledger.runs.training import NewLedger
 
@@ -106,6 +107,19 @@ def test_releases_of_one_second_on_one_ledger_are_runs_of_their_own(
         assert [each.category for each in told] == [NewLedger] * (seed == 7)
     with SqliteLedger(book, read_only=True) as ledger:
         assert len({run.run for run in ledger.runs()}) == 2
+
+
+@pytest.mark.parametrize("seeded", [True, False])
+def test_noise_from_a_seed_is_said_to_be_an_experiments(
+    tmp_path: Path, people: np.ndarray, seeded: bool
+) -> None:
+    """Two runs wrote the same numbers, and nothing said that noise like that can be subtracted."""
+    system = NORMAL.replace('sampler = "philox"\nseed = 7', 'sampler = "system"')
+    path = written(tmp_path, NORMAL if seeded else system)
+    outcome = statistics_outcome(release_statistics(path, out=tmp_path / "out"))
+    kept = json.loads((tmp_path / "out" / "statistics.json").read_text())
+    assert ("experiment: repeatable noise" in outcome.text) is seeded
+    assert ("experiment: repeatable noise" in kept.get("noise", "")) is seeded
 
 
 @pytest.mark.parametrize("text", TEXTS)

@@ -181,8 +181,7 @@ Print poisson_sampling_theorems.
 Print Assumptions poisson_sampling_theorems.
 
 Definition batch_sampling_theorems := (
-  @BatchSampling.batch_profile,
-  @BatchSampling.batch_replaced).
+  @GroupBatches.batch_swapped).
 Print batch_sampling_theorems.
 Print Assumptions batch_sampling_theorems.
 
@@ -198,8 +197,7 @@ Definition copies_sampling_theorems := (
   @GroupSampling.poisson_addition_at_most,
   @GroupSampling.poisson_swapped_beside,
   @GroupSampling.poisson_swapped,
-  @GroupSampling.poisson_swapped_at_most,
-  @GroupBatches.batch_swapped).
+  @GroupSampling.poisson_swapped_at_most).
 Print copies_sampling_theorems.
 Print Assumptions copies_sampling_theorems.
 
@@ -372,10 +370,12 @@ Definition end_to_end_theorems := (
   @EndToEnd.batch_dp,
   @EndToEnd.batch_dp_of_two,
   @EndToEnd.copies_dp,
+  @EndToEnd.copies_dp_of_two,
   @EndToEnd.laplace_run_pure,
   @EndToEnd.laplace_run_dp,
   @EndToEnd.laplace_run_dp_of_two,
   @EndToEnd.laplace_sample_dp,
+  @EndToEnd.laplace_sample_dp_of_two,
   @EndToEnd.discrete_run_pure,
   @EndToEnd.discrete_gaussian_run_dp,
   @EndToEnd.discrete_gaussian_loss_dp,

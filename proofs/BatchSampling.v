@@ -130,21 +130,6 @@ Proof.
     apply total_ext; intros js _; rewrite total_sequences; reflexivity.
 Qed.
 
-(** Free places filled with one of those left over: every sequence, once for each of its places. *)
-Lemma holes_filled n l (f : list nat -> R) :
-  total (holes n l) (fun h => total (picks (snd h)) (fun js => f (filled h (fst js))))
-  = INR n * total (sequences n l) (fun tr => f (fst tr)).
-Proof.
-  revert l f; induction n as [|n IH]; intros l f; [simpl; ring|].
-  rewrite total_holes; unfold filled; cbn [fst snd app].
-  rewrite (drawn_last n l (fun j t => f (j :: t))).
-  rewrite (total_ext (picks l)
-    (fun xr => total (holes n (snd xr)) _)
-    (fun xr => INR n * total (sequences n (snd xr)) (fun tr => f (fst xr :: fst tr))))
-    by (intros xr _; apply (IH (snd xr) (fun t => f (fst xr :: t)))).
-  rewrite total_scal, S_INR, total_sequences; cbn [fst snd]; ring.
-Qed.
-
 Lemma picks_length l : length (picks l) = length l.
 Proof. induction l; simpl; rewrite ?map_length; congruence. Qed.
 
@@ -257,6 +242,17 @@ Proof.
     replace y with 1 in * by lra; lra.
 Qed.
 
+(** From one order of a sample to the other one. *)
+Lemma addition_turned {A} (l : list A) p q r F :
+  distribution l p -> distribution l q -> 0 <= r <= 1 -> symmetric_profile F ->
+  below_profile l q p (removal_profile r F) -> below_profile l p q (addition_profile r F).
+Proof.
+  intros Dp Dq Hr [_ Mirror] B a b Ha Hb; specialize (B b a Hb Ha).
+  rewrite (excess_turned l p q a b Dp Dq); unfold removal_profile, addition_profile in *.
+  destruct (Rle_dec (b * (1 - r)) a) as [L|L]; [|lra].
+  assert (0 <= b * r) by (apply Rmult_le_pos; lra); rewrite Mirror; lra.
+Qed.
+
 (** With a record that is sampled against without it. *)
 Definition replaced_profile (r : R) (F : R -> R -> R) : R -> R -> R := turned (removal_profile r F).
 
@@ -341,235 +337,3 @@ End Replaced.
 (** The law of a mechanism that sees only the batch. *)
 Definition on_batch {X A} (size records : nat) (filler : X) : (list X -> A -> R) -> list X -> A -> R :=
   on_drawn (batches size records filler).
-
-Section Batch.
-
-Context {X A : Type} (size records : nat) (filler : X).
-Context (l : list A) (M : list X -> A -> R) (F : R -> R -> R).
-Hypothesis Hsize : (0 < size <= records)%nat.
-Hypothesis laws : forall s, distribution l (M s).
-Hypothesis step : forall s s', replace_one s s' -> below_profile l (M s) (M s') F.
-
-Notation records_at := (records_at filler).
-
-Section Place.
-
-Variables (k : nat) (x y : list X).
-Hypothesis Hk : (k < records)%nat.
-Hypothesis same : forall i, i <> k -> nth i x filler = nth i y filler.
-
-Let others : list nat := seq 0 k ++ seq (S k) (records - S k).
-Let free := holes size others.
-Let share : R := INR size / INR records.
-
-Lemma places_split : Permutation (seq 0 records) (k :: others).
-Proof.
-  unfold others; replace records with (k + S (records - S k))%nat at 1 by lia.
-  rewrite seq_app; cbn [seq plus]; symmetry; apply Permutation_middle.
-Qed.
-
-Lemma others_differ i : In i others -> i <> k.
-Proof. intros I E; apply in_app_or in I as [I|I]; apply in_seq in I; lia. Qed.
-
-Lemma others_length : length others = (records - 1)%nat.
-Proof. unfold others; rewrite app_length, !seq_length; lia. Qed.
-
-(** One place filled otherwise: another record, in its place. *)
-Lemma filled_otherwise (d d' : list X) h i j :
-  records_at d (fst (fst h)) = records_at d' (fst (fst h)) ->
-  records_at d (snd (fst h)) = records_at d' (snd (fst h)) ->
-  replace_one (records_at d (filled h i)) (records_at d' (filled h j)).
-Proof.
-  unfold filled, BatchSampling.records_at; intros Eb Ea; rewrite !map_app, Eb; cbn [map]; rewrite Ea.
-  constructor.
-Qed.
-
-Lemma free_others h : In h free ->
-  (forall i, In i (fst (fst h)) -> i <> k) /\ (forall i, In i (snd (fst h)) -> i <> k) /\
-  (forall i, In i (snd h) -> i <> k) /\ length (snd h) = (records - size)%nat.
-Proof.
-  destruct h as [[b a] r]; intros I; apply holes_in in I as [P L]; cbn [fst snd].
-  assert (O : forall i, In i (b ++ a ++ r) -> i <> k)
-    by (intros i J; apply others_differ, (Permutation_in i (Permutation_sym P)), J).
-  pose proof (Permutation_length P) as Le; rewrite others_length, !app_length in Le.
-  rewrite app_length in L; repeat split; try lia; intros; apply O; apply in_or_app; auto;
-    right; apply in_or_app; auto.
-Qed.
-
-(** Of a batch with a place kept free: filled with another record, or, where all are drawn, anything. *)
-Let beside (h : (list nat * list nat) * list nat) (m : A) : R :=
-  match snd h with
-  | [] => M (records_at x (filled h k)) m
-  | _ => mixture (picks (snd h)) (fun _ => / INR (records - size)) (fun js => M (records_at x (filled h (fst js)))) m
-  end.
-
-Lemma picks_uniform h : In h free -> snd h <> [] ->
-  distribution (picks (snd h)) (fun _ => / INR (records - size)).
-Proof.
-  intros I N; destruct (free_others h I) as (_ & _ & _ & L).
-  assert (P : 0 < INR (records - size)).
-  { apply lt_0_INR; rewrite <- L; destruct (snd h); [congruence|simpl; lia]. }
-  split; [intros js _; left; apply Rinv_0_lt_compat, P|].
-  rewrite total_const, picks_length, L; apply Rinv_r; lra.
-Qed.
-
-Lemma beside_distribution h : In h free -> distribution l (beside h).
-Proof.
-  intros I; unfold beside; destruct (snd h) as [|j r] eqn:E; [apply laws|].
-  pose proof (picks_uniform h I ltac:(congruence)) as D; rewrite E in D.
-  destruct D as [Nw Sw]; split.
-  - intros m Im; apply total_nonneg; intros js J; apply Rmult_le_pos; [exact (Nw js J)|apply (proj1 (laws _)), Im].
-  - unfold mixture; rewrite total_swap, <- Sw; apply total_ext; intros js _.
-    rewrite total_scal; destruct (laws (records_at x (filled h (fst js)))) as [_ ->]; ring.
-Qed.
-
-Lemma beside_below (d : list X) h : In h free ->
-  (forall places, (forall i, In i places -> i <> k) -> records_at d places = records_at x places) ->
-  below_profile l (M (records_at d (filled h k))) (beside h) F.
-Proof.
-  intros I Agree; destruct (free_others h I) as (Hb & Ha & Hl & _); unfold beside.
-  destruct (snd h) as [|j r] eqn:E.
-  - apply step, filled_otherwise; auto.
-  - pose proof (picks_uniform h I ltac:(congruence)) as D; rewrite E in D.
-    assert (Const : forall m, M (records_at d (filled h k)) m
-              = mixture (picks (j :: r)) (fun _ => / INR (records - size)) (fun _ => M (records_at d (filled h k))) m).
-    { intros m; unfold mixture; destruct D as [_ Sw].
-      rewrite total_scal_r, Sw; ring. }
-    intros a b Ha' Hb'; eapply Rle_trans.
-    { right; apply total_ext; intros m _; rewrite Const; reflexivity. }
-    apply (below_profile_mixture (picks (j :: r)) (fun _ => / INR (records - size)) l D
-             (fun _ => M (records_at d (filled h k)))
-             (fun js => M (records_at x (filled h (fst js))))); try assumption.
-    intros [i s] J; apply step, filled_otherwise; auto.
-Qed.
-
-(** How many sequences there are, and how many draw the record. *)
-Lemma counts :
-  let all := INR (length (sequences size (seq 0 records))) in
-  0 < all /\ INR (length free) = share * all /\
-  total (sequences size others) (fun _ => 1) = (1 - share) * all.
-Proof.
-  intros all; assert (N : 0 < INR records) by (apply lt_0_INR; lia).
-  assert (Eall : all = total (sequences size (seq 0 records)) (fun _ => 1))
-    by (unfold all; rewrite total_const; ring).
-  assert (Pall : 0 < all).
-  { apply lt_0_INR; pose proof (sequences_there size (seq 0 records)) as T.
-    rewrite seq_length in T; specialize (T ltac:(lia)).
-    destruct (sequences size (seq 0 records)); [congruence|simpl; lia]. }
-  rewrite (sequences_permutation size _ _ (fun _ => 1) places_split) in Eall.
-  rewrite (drawn_or_not size k others (fun _ => 1)) in Eall.
-  pose proof (holes_filled size others (fun _ => 1)) as H.
-  rewrite (total_ext (holes size others) _ (fun _ => INR records - INR size)) in H.
-  - rewrite !total_const, Rmult_1_r in *; fold free in H, Eall |- *.
-    set (drawn := INR (length free)) in *; set (rest := INR (length (sequences size others))) in *.
-    assert (E : drawn * INR records = INR size * all) by (rewrite Eall; nra).
-    assert (E' : drawn = share * all)
-      by (unfold share; apply Rmult_eq_reg_r with (INR records); [rewrite E; field; lra|lra]).
-    split; [exact Pall|split; [exact E'|]].
-    rewrite Rmult_minus_distr_r, <- E', Rmult_1_l; lra.
-  - intros h I; rewrite total_const, picks_length, Rmult_1_r.
-    destruct (free_others h I) as (_ & _ & _ & ->); apply minus_INR; lia.
-Qed.
-
-(** A batch is drawn in two steps: all but one place, and then the record itself or another. *)
-Lemma on_batch_split (d : list X) m :
-  (forall places, (forall i, In i places -> i <> k) -> records_at d places = records_at x places) ->
-  on_batch size records filler M d m
-    = mixture free (fun _ => / INR (length free))
-        (fun h => sampled share (M (records_at d (filled h k))) (beside h)) m.
-Proof.
-  intros Agree; destruct counts as (Pall & Efree & Erest).
-  set (all := INR (length (sequences size (seq 0 records)))) in *.
-  assert (N : 0 < INR records) by (apply lt_0_INR; lia).
-  assert (Ps : 0 < share)
-    by (apply Rdiv_lt_0_compat; [apply lt_0_INR; lia|exact N]).
-  unfold on_batch, on_drawn, batches; rewrite total_map; cbn [fst snd]; fold all.
-  rewrite total_scal, (sequences_permutation size _ _ (fun t => M (records_at d t) m) places_split).
-  rewrite (drawn_or_not size k others (fun t => M (records_at d t) m)); fold free.
-  unfold mixture, sampled; rewrite total_scal, total_plus, !total_scal, Efree.
-  assert (Rest : total (sequences size others) (fun tr => M (records_at d (fst tr)) m)
-            = (1 - share) / share * total free (fun h => beside h m)).
-  { assert (Ns : 0 < INR size) by (apply lt_0_INR; lia).
-    apply Rmult_eq_reg_l with (INR size); [|lra]; rewrite <- (holes_filled size others (fun t => M (records_at d t) m)); fold free.
-    rewrite <- Rmult_assoc; replace (INR size * ((1 - share) / share)) with (INR (records - size)).
-    2:{ rewrite minus_INR by lia; unfold share; field; lra. }
-    rewrite <- total_scal; apply total_ext; intros h I.
-    destruct (free_others h I) as (Hb & Ha & Hl & L); unfold beside.
-    destruct (snd h) as [|j r] eqn:E.
-    - simpl in L; rewrite <- L; simpl; ring.
-    - unfold mixture; rewrite total_scal, <- Rmult_assoc, Rinv_r, Rmult_1_l.
-      + apply total_ext; intros [i s] J; cbn [fst]; f_equal; apply Agree.
-        intros i' J'; unfold filled in J'; apply in_app_or in J' as [J'|[J'|J']]; auto.
-        subst i'; apply Hl, Permutation_in with (1 := Permutation_sym (picks_in _ _ _ J)).
-        left; reflexivity.
-      + apply not_0_INR; rewrite <- L; discriminate. }
-  rewrite Rest; field; split; lra.
-Qed.
-
-Theorem batch_profile :
-  below_profile l (on_batch size records filler M x) (on_batch size records filler M y)
-    (replaced_profile share F).
-Proof.
-  destruct counts as (Pall & Efree & _); assert (N : 0 < INR records) by (apply lt_0_INR; lia).
-  assert (Ps : 0 < share <= 1).
-  { unfold share; split; [apply Rdiv_lt_0_compat; [apply lt_0_INR; lia|exact N]|].
-    apply Rmult_le_reg_r with (1 := N); unfold Rdiv; rewrite Rmult_assoc, Rinv_l, Rmult_1_r, Rmult_1_l by lra.
-    apply le_INR; lia. }
-  assert (Pfree : 0 < INR (length free)) by (rewrite Efree; apply Rmult_lt_0_compat; lra).
-  assert (D : distribution free (fun _ => / INR (length free))).
-  { split; [intros h _; left; apply Rinv_0_lt_compat, Pfree|].
-    rewrite total_const; apply Rinv_r; lra. }
-  assert (Agree : forall places, (forall i, In i places -> i <> k) ->
-            records_at y places = records_at x places)
-    by (intros places H; apply map_ext_in; intros i I; symmetry; apply same, H, I).
-  intros a b Ha Hb; eapply Rle_trans.
-  { right; apply total_ext; intros m _.
-    rewrite (on_batch_split x m (fun _ _ => eq_refl)), (on_batch_split y m Agree); reflexivity. }
-  apply (below_profile_mixture free (fun _ => / INR (length free)) l D
-           (fun h => sampled share (M (records_at x (filled h k))) (beside h))
-           (fun h => sampled share (M (records_at y (filled h k))) (beside h))); try assumption.
-  intros h I; destruct (free_others h I) as (Hb' & Ha' & _).
-  apply replaced_beside; auto using beside_distribution; try lra.
-  - apply step, filled_otherwise; symmetry; apply Agree; assumption.
-  - apply step, filled_otherwise; apply Agree; assumption.
-  - apply beside_below; [exact I|reflexivity].
-  - apply beside_below; [exact I|exact Agree].
-Qed.
-
-End Place.
-
-(** Domination of a mechanism on a batch from that of the mechanism itself. *)
-Theorem batch_replaced (x y : list X) :
-  (forall a b, 0 <= a -> 0 <= b -> plus_part (a - b) <= F a b) -> replace_one x y ->
-  below_profile l (on_batch size records filler M x) (on_batch size records filler M y)
-    (replaced_profile (INR size / INR records) F).
-Proof.
-  intros Covers H; destruct H as [before after z z'].
-  assert (Same : forall i, i <> length before ->
-            nth i (before ++ z :: after) filler = nth i (before ++ z' :: after) filler).
-  { intros i N; destruct (Nat.lt_ge_cases i (length before)) as [L|L].
-    - rewrite !app_nth1 by exact L; reflexivity.
-    - rewrite !app_nth2 by exact L; destruct (i - length before)%nat eqn:E; [lia|reflexivity]. }
-  destruct (Nat.lt_ge_cases (length before) records) as [L|L].
-  - apply batch_profile with (k := length before); assumption.
-  - (* a record that is never drawn *)
-    assert (Equal : forall m, on_batch size records filler M (before ++ z' :: after) m
-              = on_batch size records filler M (before ++ z :: after) m).
-    { intros m; unfold on_batch, on_drawn, batches; rewrite !total_map; apply total_ext; intros [t r] I.
-      cbn [fst snd]; do 2 f_equal; apply map_ext_in; intros i Ii; symmetry; apply Same.
-      apply sequences_in in I as [P _]; intros E; subst i.
-      assert (J : In (length before) (seq 0 records)).
-      { apply Permutation_in with (1 := Permutation_sym P), in_or_app; left; exact Ii. }
-      apply in_seq in J; lia. }
-    intros a b Ha Hb; apply Rle_trans with (plus_part (a - b)).
-    + rewrite <- (excess_diag l (on_batch size records filler M (before ++ z :: after)) a b).
-      * right; apply total_ext; intros m _; rewrite Equal; reflexivity.
-      * apply on_drawn_distribution; [apply batches_distribution; lia|exact laws].
-    + apply replaced_diag; try assumption.
-      assert (N : 0 < INR records) by (apply lt_0_INR; lia).
-      split; [apply Rmult_le_pos; [apply pos_INR|left; apply Rinv_0_lt_compat, N]|].
-      apply Rmult_le_reg_r with (1 := N); unfold Rdiv.
-      rewrite Rmult_assoc, Rinv_l, Rmult_1_r, Rmult_1_l by lra; apply le_INR; lia.
-Qed.
-
-End Batch.

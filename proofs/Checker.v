@@ -564,32 +564,15 @@ Definition twice (l : option whole_loss) : option (whole_loss * whole_loss) :=
   match l with Some l => Some (l, l) | None => None end.
 
 (** What neighbours differ in, as a Gaussian step on a sample meets it: a record that it sees with some
-    probability, or it is not there; a record of a batch, and another one in its place; records of a
-    Poisson sample or several, and others in their places; a record in any number of draws, and another one in
-    its places; several records, each of which a Poisson sample sees with some probability, or none of
-    them is there. *)
+    probability, or it is not there; records of a batch or of a Poisson sample, and others in their
+    places; records that each of so many draws may be, and others in their places; several records, each
+    of which a Poisson sample sees with some probability, or none of them is there. *)
 Inductive contrast :=
   | Removed (rate : Q)
   | Batched (share : Q) (group : positive)
   | Exchanged (rate : Q) (group : positive)
-  | Copied (size records : positive)
+  | Copied (size : positive) (rate : Q)
   | Gathered (rate : Q) (group : positive).
-
-(** The probability that a sample holds a given record; not asked where it may hold it often. *)
-Definition share_drawn (s : scheme) : Q :=
-  match s with
-  | Poisson rate => rate
-  | FixedBatch size records => Zpos size # records
-  | WithReplacement _ _ => 1
-  end.
-
-Definition contrast_of_one (drawn : scheme) (moved : relation) : contrast :=
-  match drawn, moved with
-  | FixedBatch _ _, _ => Batched (share_drawn drawn) 1
-  | WithReplacement size records, _ => Copied size records
-  | Poisson rate, ReplaceOne => Exchanged rate 1
-  | Poisson rate, _ => Removed rate
-  end.
 
 (** A batch's share of the records, at most all of them. *)
 Definition share_of_batch (size records : positive) : Q :=
@@ -599,7 +582,7 @@ Definition share_of_batch (size records : positive) : Q :=
 Definition contrast_of (group : positive) (drawn : scheme) (moved : relation) : option contrast :=
   match drawn, moved with
   | FixedBatch size records, _ => Some (Batched (share_of_batch (group * size) records) group)
-  | WithReplacement size records, _ => guard (Pos.eqb group 1) (Copied size records)
+  | WithReplacement size records, _ => guard (Pos.ltb group records) (Copied size (Zpos group # records))
   | Poisson rate, ReplaceOne => Some (Exchanged rate group)
   | Poisson rate, _ => Some (if Pos.eqb group 1 then Removed rate else Gathered rate group)
   end.
@@ -612,6 +595,14 @@ Definition any_of (rate : Q) (group : positive) : Q :=
   let most := (Zpos (Qden rate) ^ Zpos group)%Z in
   (most - (Zpos (Qden rate) - Qnum rate) ^ Zpos group) # Z.to_pos most.
 
+(** The probability that a sample holds any of them, at most; not asked where it may hold them often. *)
+Definition share_drawn (group : positive) (s : scheme) : Q :=
+  match s with
+  | Poisson rate => any_of rate group
+  | FixedBatch size records => share_of_batch (group * size) records
+  | WithReplacement _ _ => 1
+  end.
+
 (** The losses of a step whose (sensitivity / noise)^2 this is, in both orders. *)
 Definition contrast_losses (x : contrast) (w bits : Z) (ratio step : Q) (dense tail : Z) :
   option (whole_loss * whole_loss) :=
@@ -621,19 +612,20 @@ Definition contrast_losses (x : contrast) (w bits : Z) (ratio step : Q) (dense t
       twice (batch_losses w bits (further group ratio) share step dense tail)
   | Exchanged rate group =>
       twice (replaced_losses w bits (further group ratio) (any_of rate group) step dense tail)
-  | Copied size records => twice (copies_losses w bits ratio size records step dense tail)
+  | Copied size rate => twice (copies_losses w bits ratio size rate step dense tail)
   | Gathered rate group =>
       if Qle_bool 1 rate then step_losses w bits (further group ratio) 1 step dense tail
       else gathered_losses w bits ratio group rate step dense tail
   end.
 
-(** The same of Laplace noise. *)
-Definition laplace_contrast_losses (x : contrast) (w bits : Z) (ratio step : Q) (dense tail : Z) :
-  option (whole_loss * whole_loss) :=
-  match x with
-  | Removed rate => laplace_step_losses w bits ratio rate step dense tail
-  | Batched share _ => twice (laplace_batch_losses w bits ratio share step dense tail)
-  | _ => None
+(** The same of Laplace noise, under the relations under which a sample is priced. *)
+Definition laplace_sample_losses (group : positive) (drawn : scheme) (w bits : Z) (ratio step : Q)
+  (dense tail : Z) : option (whole_loss * whole_loss) :=
+  let share := share_drawn group drawn in
+  match drawn with
+  | Poisson _ => laplace_step_losses w bits (further group ratio) share step dense tail
+  | FixedBatch _ _ => twice (laplace_batch_losses w bits (further group ratio) share step dense tail)
+  | WithReplacement _ _ => None
   end.
 
 (** (distance / noise)^2 of what a mixture computes from all records, and from a sample, for so many
@@ -668,10 +660,8 @@ Definition losses_of (group : positive) (share : Q) (m : mechanism) (w bits : Z)
           else None
       | None => None
       end
-  | SampledLaplaceStep drawn moved squared _ scale =>
-      if Pos.eqb group 1
-      then laplace_contrast_losses (contrast_of_one drawn moved) w bits (squared / (scale * scale)) step dense tail
-      else None
+  | SampledLaplaceStep drawn _ squared _ scale =>
+      laplace_sample_losses group drawn w bits (squared / (scale * scale)) step dense tail
   | LaplaceStep _ squared _ scale =>
       twice (laplace_loss w bits (further group squared / (scale * scale)) step dense)
   | DiscreteLaplaceStep _ squared _ scale =>
@@ -942,7 +932,7 @@ Definition response_suffices (eps : Q) (m : mechanism) : bool :=
 Definition sample_suffices (of : scheme -> bool) (eps : Q) (m : mechanism) : bool :=
   match m with
   | SampledLaplaceStep drawn _ squared _ scale =>
-      of drawn && amplified_at_most (squared / (scale * scale)) (share_drawn drawn) eps
+      of drawn && amplified_at_most (squared / (scale * scale)) (share_drawn 1 drawn) eps
   | _ => false
   end.
 

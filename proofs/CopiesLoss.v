@@ -1,5 +1,5 @@
-(** The loss of a Gaussian step on a batch drawn with replacement, of which a record is replaced, in
-    whole numbers: a bound on the probability that the record fills so many places, the profile of the
+(** The loss of a Gaussian step on a batch drawn with replacement, of which records are replaced, in
+    whole numbers: a bound on the probability that they fill so many places, the profile of the
     step on so many records more, and shares of what no place holds, which the program picks. *)
 
 From Coq Require Import Reals QArith Qreals List ZArith Lra Lia.
@@ -323,16 +323,16 @@ Definition copies_likely (w bits : Z) (m : Q) (draws : positive) (rate : Q) (tai
   end.
 
 (** Of a step whose (sensitivity / noise)^2 is [m]. *)
-Definition copies_heights (w bits : Z) (m : Q) (draws records : positive) (tail : Z) :
+Definition copies_heights (w bits : Z) (m : Q) (draws : positive) (rate : Q) (tail : Z) :
   option (Z -> Z -> option Z) :=
-  match copies_likely w bits m draws (1 # records) tail with
+  match copies_likely w bits m draws rate tail with
   | Some (low, _, cs, rest) => Some (copies_above (w + bits + guard) low rest cs)
   | None => None
   end.
 
-Definition copies_losses (w bits : Z) (m : Q) (draws records : positive) (step : Q)
+Definition copies_losses (w bits : Z) (m : Q) (draws : positive) (rate step : Q)
   (dense tail : Z) : option whole_loss :=
-  match copies_heights w bits m draws records tail with
+  match copies_heights w bits m draws rate tail with
   | Some above => turned_losses w bits above step dense tail
   | None => None
   end.
@@ -472,35 +472,27 @@ Qed.
 
 End Likely.
 
-Theorem copies_losses_sound w bits m draws records step dense tail L :
-  (0 <= w)%Z -> (0 <= bits)%Z -> 0 < Q2R m -> (1 < records)%positive ->
-  0 < Q2R step -> copies_losses w bits m draws records step dense tail = Some L ->
+Theorem copies_losses_sound w bits m draws rate step dense tail L :
+  (0 <= w)%Z -> (0 <= bits)%Z -> 0 < Q2R m -> 0 < Q2R rate < 1 ->
+  0 < Q2R step -> copies_losses w bits m draws rate step dense tail = Some L ->
   forall A (l : list A) q q', distribution l q -> distribution l q' ->
   (forall y t, 1 <= y -> (forall k, 0 <= t k) ->
      let n := Pos.to_nat draws in
-     let r := / INR (Pos.to_nat records) in
+     let r := Q2R rate in
      total (seq 1 n) (fun k => chance r n k * t k) <= (y - 1) * chance r n 0 ->
      let most := total (seq 1 n) (fun k =>
                    chance r n k * gaussian_profile (INR k * sqrt (Q2R m)) 1 (y + t k)) in
      excess l q q' 1 y <= most /\ excess l q' q 1 y <= most) ->
   sound_list L /\ below_profile l q q' (profile (stands_for (Q2R step) (unit_of w) L)).
 Proof.
-  intros Hw Hbits Hm Hrecords Hstep; unfold copies_losses, copies_heights.
+  intros Hw Hbits Hm Hr Hstep; unfold copies_losses, copies_heights.
   destruct (copies_likely _ _ _ _ _ _) as [[[[low up] cs] rest]|] eqn:Ecs; [|discriminate].
   intros E A l q q' Dq Dq' Bound; cbv zeta in Bound.
-  set (n := Pos.to_nat draws) in *; set (r := / INR (Pos.to_nat records)) in *.
   assert (Hp : (0 <= w + bits + guard)%Z) by (pose proof guard_nonneg; lia).
-  assert (Er : Q2R (1 # records) = r).
-  { unfold Q2R, r; cbn [Qnum Qden]; rewrite INR_IZR_INZ, positive_nat_Z; ring. }
-  assert (Hr : 0 < r < 1).
-  { assert (2 <= INR (Pos.to_nat records)) by (apply (le_INR 2); apply Pos2Nat.inj_lt in Hrecords; lia).
-    unfold r; split; [apply Rinv_0_lt_compat; lra|rewrite <- Rinv_1; apply Rinv_lt_contravar; lra]. }
-  apply (copies_likely_sound w bits m draws (1 # records) Hw Hbits Hm) in Ecs as (L0 & [Low _] & Fit & Len & Rest);
-    [|rewrite Er; exact Hr].
-  rewrite Er in *.
+  apply (copies_likely_sound w bits m draws rate Hw Hbits Hm Hr) in Ecs as (L0 & [Low _] & Fit & Len & Rest).
   apply (turned_losses_sound w bits step Hw Hbits Hstep _ dense tail L E A l q q' Dq Dq').
   intros lo hi f y Hy _ [Hlo _] H.
-  destruct (copies_above_sound _ Hp m draws r Hm Hr low rest cs lo hi f y Hy Hlo Low L0 Fit Len Rest H)
+  destruct (copies_above_sound _ Hp m draws (Q2R rate) Hm Hr low rest cs lo hi f y Hy Hlo Low L0 Fit Len Rest H)
     as (t & Ht & Within & Most).
   destruct (Bound y t Hy Ht Within) as [B1 B2]; split; [exact (Rle_trans _ _ _ B1 Most)|exact (Rle_trans _ _ _ B2 Most)].
 Qed.

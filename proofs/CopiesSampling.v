@@ -1,9 +1,9 @@
 (** Batches drawn with replacement: so many draws, each of them any of a public number of records, as
-    likely as another, and who is drawn stays hidden. A record that is replaced fills a random number
-    of places; what it does in so many of them is told from its replacement there, and from others in
-    its places. *)
+    likely as another, and who is drawn stays hidden. Records that are replaced fill a random number
+    of places; what they do in so many of them is told from their replacements there, and from others
+    in their places. *)
 
-From Coq Require Import Reals List Lra Lia Psatz.
+From Coq Require Import Reals List Lra Lia Psatz Permutation.
 From Dpledger Require Import Sums Finite Domination Sensitivity PoissonSampling BatchSampling.
 Import ListNotations.
 Open Scope R_scope.
@@ -45,7 +45,33 @@ Proof.
     rewrite total_const; field; lra.
 Qed.
 
+Lemma uniform_permutation n choices choices' f : Permutation choices choices' ->
+  total (uniform n choices) (fun tw => snd tw * f (fst tw))
+    = total (uniform n choices') (fun tw => snd tw * f (fst tw)).
+Proof.
+  intros P; revert f; induction n as [|n IH]; intros f; [reflexivity|].
+  rewrite !total_uniform, (total_permutation _ _ _ P), (Permutation_length P).
+  apply total_ext; intros y _; rewrite (IH (fun t => f (y :: t))); reflexivity.
+Qed.
+
+Lemma uniform_in n choices tw : In tw (uniform n choices) -> length (fst tw) = n /\ incl (fst tw) choices.
+Proof.
+  revert tw; induction n as [|n IH]; intros tw I; [destruct I as [<-|[]]; split; [reflexivity|intros y []]|].
+  cbn [uniform] in I; apply in_flat_map in I as (y & J & I); apply in_map_iff in I as (s & <- & I).
+  destruct (IH s I) as [L In_choices]; cbn [fst length]; split; [congruence|].
+  intros z [<-|K]; [exact J|apply In_choices, K].
+Qed.
+
 End Uniform.
+
+Lemma uniform_map {X Y} (g : Y -> X) n choices f :
+  total (uniform n (map g choices)) (fun tw => snd tw * f (fst tw))
+    = total (uniform n choices) (fun tw => snd tw * f (map g (fst tw))).
+Proof.
+  revert f; induction n as [|n IH]; intros f; [reflexivity|].
+  rewrite total_uniform, (total_uniform n choices (fun t => f (map g t))), total_map, map_length.
+  apply total_ext; intros y _; rewrite (IH (fun t => f (g y :: t))); reflexivity.
+Qed.
 
 (** All batches of [size] draws out of [records] places. *)
 Definition copies {X} (size records : nat) (filler : X) (data : list X) : list (list X * R) :=
@@ -60,11 +86,11 @@ Qed.
 Lemma total_seq_next n (f : nat -> R) : total (seq 1 n) f = total (seq 0 n) (fun k => f (S k)).
 Proof. rewrite <- seq_shift, total_map; reflexivity. Qed.
 
-(** ** Which places a record fills *)
+(** ** Which places records fill *)
 
 Section Places.
 
-Context {X : Type} (r : R).
+Context (r : R).
 Hypothesis Hr : 0 <= r <= 1.
 
 (** Each place by itself, with probability [r]. *)
@@ -78,10 +104,10 @@ Fixpoint masks (n : nat) : list (list bool * R) :=
 Fixpoint ones (mask : list bool) : nat :=
   match mask with [] => O | true :: m => S (ones m) | false :: m => ones m end.
 
-Fixpoint fill (mask : list bool) (others : list X) (z : X) : list X :=
-  match mask, others with
-  | b :: m, o :: rest => (if b then z else o) :: fill m rest z
-  | _, _ => []
+Fixpoint fill {X} (mask : list bool) (others own : list X) : list X :=
+  match mask, others, own with
+  | b :: m, o :: rest, z :: more => (if b then z else o) :: fill m rest more
+  | _, _, _ => []
   end.
 
 Lemma total_masks n f :
@@ -171,52 +197,69 @@ Proof.
   rewrite (total_masks n (fun _ => 1)), IH; ring.
 Qed.
 
-(** A choice is the record itself, or another one; where there is none, it does not matter which. *)
-Lemma uniform_split n (before after : list X) z other others f :
-  let choices := before ++ z :: after in
-  r = / INR (length choices) ->
-  others = match before ++ after with [] => [other] | l => l end ->
-  total (uniform n choices) (fun tw => snd tw * f (fst tw))
-    = total (uniform n others) (fun ow => snd ow
-        * total (masks n) (fun mw => snd mw * f (fill (fst mw) (fst ow) z))).
+Lemma masks_length n mw : In mw (masks n) -> length (fst mw) = n.
 Proof.
-  intros choices Er Eo; assert (Lo : INR (length others) <> 0).
-  { apply not_0_INR; subst others; destruct (before ++ after); discriminate. }
-  assert (Each : forall g : X -> R, total choices (fun y => / INR (length choices) * g y)
-            = r * g z + (1 - r) * total others (fun y => / INR (length others) * g y)).
-  { intros g; rewrite !total_scal, <- Er; unfold choices; rewrite total_app; cbn [total].
-    assert (Lc : INR (length choices) = 1 + INR (length (before ++ after))).
-    { unfold choices; rewrite !app_length; cbn [length]; rewrite Nat.add_succ_r, S_INR; ring. }
-    assert (Eg : total before g + total after g = total (before ++ after) g)
-      by (rewrite total_app; reflexivity).
-    replace (total before g + (g z + total after g)) with (g z + total (before ++ after) g)
-      by (rewrite <- Eg; ring).
-    destruct (before ++ after) as [|x l] eqn:E.
-    - simpl in Lc; subst others; simpl; rewrite Er, Lc; field.
-    - subst others; set (o := x :: l) in *; pose proof (pos_INR (length o)).
-      rewrite Er, Lc; field; split; [exact Lo|lra]. }
-  clear Eo; revert f; induction n as [|n IH]; intros f; [simpl; ring|].
-  rewrite (total_uniform n choices f), Each.
-  rewrite (total_uniform n others (fun o =>
-    total (masks (S n)) (fun mw => snd mw * f (fill (fst mw) o z)))).
-  rewrite (IH (fun t => f (z :: t))).
-  rewrite (total_ext others (fun y => _ * total (uniform n choices) _)
-    (fun y => / INR (length others) * total (uniform n others) (fun ow => snd ow
-        * total (masks n) (fun mw => snd mw * f (y :: fill (fst mw) (fst ow) z)))))
+  revert mw; induction n as [|n IH]; intros mw I; [destruct I as [<-|[]]; reflexivity|].
+  cbn [masks] in I; apply in_app_iff in I as [I|I]; apply in_map_iff in I as (s & <- & I);
+    cbn [fst length]; f_equal; apply IH, I.
+Qed.
+
+(** A choice is one of these, or another one. *)
+Lemma uniform_split {X} n (own others : list X) f :
+  own <> [] -> others <> [] -> r = INR (length own) / INR (length (own ++ others)) ->
+  total (uniform n (own ++ others)) (fun tw => snd tw * f (fst tw))
+    = total (uniform n others) (fun ow => snd ow * total (uniform n own) (fun zw => snd zw
+        * total (masks n) (fun mw => snd mw * f (fill (fst mw) (fst ow) (fst zw))))).
+Proof.
+  intros Hown Hothers Er.
+  assert (Pz : 0 < INR (length own)) by (apply lt_0_INR; destruct own; [congruence|simpl; lia]).
+  assert (Po : 0 < INR (length others)) by (apply lt_0_INR; destruct others; [congruence|simpl; lia]).
+  rewrite app_length, plus_INR in Er.
+  assert (Each : forall g : X -> R, total (own ++ others) (fun y => / INR (length (own ++ others)) * g y)
+            = r * total own (fun z => / INR (length own) * g z)
+              + (1 - r) * total others (fun y => / INR (length others) * g y)).
+  { intros g; rewrite !total_scal, total_app, app_length, plus_INR, Er; field; lra. }
+  revert f; induction n as [|n IH]; intros f; [simpl; ring|].
+  set (W := fun g : list X -> R => total (uniform n others) (fun ow => snd ow * total (uniform n own) (fun zw =>
+              snd zw * total (masks n) (fun mw => snd mw * g (fill (fst mw) (fst ow) (fst zw)))))).
+  rewrite (total_uniform n (own ++ others) f), Each.
+  rewrite (total_ext own _ (fun z => / INR (length own) * W (fun t => f (z :: t))))
+    by (intros z _; rewrite (IH (fun t => f (z :: t))); reflexivity).
+  rewrite (total_ext others _ (fun y => / INR (length others) * W (fun t => f (y :: t))))
     by (intros y _; rewrite (IH (fun t => f (y :: t))); reflexivity).
-  set (own := total (uniform n others) (fun ow => snd ow
-    * total (masks n) (fun mw => snd mw * f (z :: fill (fst mw) (fst ow) z)))).
-  transitivity (total others (fun y => / INR (length others) * (r * own
-    + (1 - r) * total (uniform n others) (fun ow => snd ow
-        * total (masks n) (fun mw => snd mw * f (y :: fill (fst mw) (fst ow) z)))))).
-  - rewrite (total_ext others (fun y => / INR (length others) * (r * own + _))
-      (fun y => / INR (length others) * (r * own) + (1 - r) * (/ INR (length others) * total (uniform n others) (fun ow => snd ow
-        * total (masks n) (fun mw => snd mw * f (y :: fill (fst mw) (fst ow) z))))))
-      by (intros; ring).
-    rewrite total_plus, total_const, !total_scal; field; exact Lo.
-  - apply total_ext; intros y _; f_equal; unfold own; rewrite <- !total_scal, <- total_plus.
-    apply total_ext; intros ow _; cbn [fst snd].
-    rewrite (total_masks n (fun m => f (fill m (y :: fst ow) z))); cbn [fill]; ring.
+  rewrite (total_uniform n others (fun o => total (uniform (S n) own) (fun zw => snd zw
+    * total (masks (S n)) (fun mw => snd mw * f (fill (fst mw) o (fst zw)))))).
+  assert (Next : forall y, total (uniform n others) (fun ow => snd ow * total (uniform (S n) own) (fun zw =>
+              snd zw * total (masks (S n)) (fun mw => snd mw * f (fill (fst mw) (y :: fst ow) (fst zw)))))
+            = total own (fun z => / INR (length own) * (r * W (fun t => f (z :: t)) + (1 - r) * W (fun t => f (y :: t))))).
+  { intros y; rewrite (total_ext (uniform n others) _ (fun ow => total own (fun z => / INR (length own)
+        * (snd ow * total (uniform n own) (fun zw => snd zw
+            * (r * total (masks n) (fun mw => snd mw * f (z :: fill (fst mw) (fst ow) (fst zw)))
+               + (1 - r) * total (masks n) (fun mw => snd mw * f (y :: fill (fst mw) (fst ow) (fst zw))))))))).
+    - rewrite total_swap; apply total_ext; intros z _; rewrite total_scal; f_equal.
+      unfold W; rewrite <- !total_scal, <- total_plus; apply total_ext; intros ow _.
+      rewrite (total_ext (uniform n own) _ (fun zw =>
+          r * (snd zw * total (masks n) (fun mw => snd mw * f (z :: fill (fst mw) (fst ow) (fst zw))))
+          + (1 - r) * (snd zw * total (masks n) (fun mw => snd mw * f (y :: fill (fst mw) (fst ow) (fst zw))))))
+        by (intros; ring).
+      rewrite total_plus, !total_scal; ring.
+    - intros ow _; rewrite (total_uniform n own (fun z => total (masks (S n)) (fun mw =>
+          snd mw * f (fill (fst mw) (y :: fst ow) z)))), <- total_scal.
+      apply total_ext; intros z _.
+      rewrite (total_ext (uniform n own) _ (fun zw => snd zw
+            * (r * total (masks n) (fun mw => snd mw * f (z :: fill (fst mw) (fst ow) (fst zw)))
+               + (1 - r) * total (masks n) (fun mw => snd mw * f (y :: fill (fst mw) (fst ow) (fst zw)))))); [ring|].
+      intros zw _; rewrite (total_masks n (fun m => f (fill m (y :: fst ow) (z :: fst zw)))); reflexivity. }
+  transitivity (total others (fun y => / INR (length others) * total own (fun z => / INR (length own)
+    * (r * W (fun t => f (z :: t)) + (1 - r) * W (fun t => f (y :: t))))));
+    [|apply total_ext; intros y _; f_equal; symmetry; apply Next].
+  rewrite (total_ext others (fun y => _ * total own _)
+    (fun y => / INR (length others) * (r * total own (fun z => / INR (length own) * W (fun t => f (z :: t))))
+              + (1 - r) * (/ INR (length others) * W (fun t => f (y :: t))))).
+  - rewrite total_plus, total_const, !total_scal; field; lra.
+  - intros y _; rewrite (total_ext own _ (fun z => r * (/ INR (length own) * W (fun t => f (z :: t)))
+        + / INR (length own) * ((1 - r) * W (fun t => f (y :: t))))) by (intros; ring).
+    rewrite total_plus, total_const, !total_scal; field; lra.
 Qed.
 
 End Places.
@@ -247,20 +290,81 @@ Qed.
 Definition at_point (y S a b : R) : R :=
   if Req_EM_T a 1 then if Req_EM_T b y then S else a else a.
 
+Lemma at_point_here {A} (l : list A) p q y S : below_profile l p q (at_point y S) -> 0 <= y -> excess l p q 1 y <= S.
+Proof.
+  intros B Hy; specialize (B 1 y ltac:(lra) Hy); unfold at_point in B.
+  destruct (Req_EM_T 1 1) as [_|N]; [|congruence]; destruct (Req_EM_T y y) as [_|N]; [exact B|congruence].
+Qed.
+
+Lemma at_point_below {A} (l : list A) p q y S :
+  distribution l p -> nonneg l q -> excess l p q 1 y <= S -> below_profile l p q (at_point y S).
+Proof.
+  intros Dp Nq H a b Ha Hb; unfold at_point.
+  destruct (Req_EM_T a 1) as [->|_]; [destruct (Req_EM_T b y) as [->|_]; [exact H|]|];
+    apply excess_le_mass; assumption.
+Qed.
+
+(** Where data sets differ. *)
+Lemma differing {X} (filler : X) k x y : steps replace_one k x y ->
+  exists places, (length places <= k)%nat /\ forall i, ~ In i places -> nth i x filler = nth i y filler.
+Proof.
+  revert y; induction k as [|k IH]; intros y.
+  - intros <-; exists []; split; [simpl; lia|reflexivity].
+  - intros (z & S & A); destruct (IH z S) as (ps & L & Same).
+    destruct A as [before after u v]; exists (length before :: ps); cbn [length]; split; [lia|].
+    intros i N; rewrite Same by (intros I; apply N; right; exact I).
+    destruct (Nat.lt_ge_cases i (length before)) as [Lt|Ge].
+    + rewrite !app_nth1 by exact Lt; reflexivity.
+    + rewrite !app_nth2 by exact Ge; destruct (i - length before)%nat eqn:E; [|reflexivity].
+      destruct N; left; lia.
+Qed.
+
+Lemma split_places (p : nat -> bool) l :
+  Permutation l (filter p l ++ filter (fun i => negb (p i)) l).
+Proof.
+  induction l as [|i l IH]; [constructor|]; cbn [filter]; destruct (p i); cbn [negb app].
+  - apply perm_skip, IH.
+  - apply Permutation_cons_app, IH.
+Qed.
+
+(** So many places, these among them, and the others. *)
+Lemma so_many_places k n (ps : list nat) : (length ps <= k <= n)%nat -> exists ks rest,
+  Permutation (seq 0 n) (ks ++ rest) /\ length ks = k /\ forall i, In i rest -> ~ In i ps.
+Proof.
+  intros Hk; set (inside := fun i => existsb (Nat.eqb i) ps).
+  assert (Inside : forall i, inside i = true <-> In i ps).
+  { intros i; unfold inside; rewrite existsb_exists; split.
+    - intros (j & J & E); apply Nat.eqb_eq in E as ->; exact J.
+    - intros J; exists i; split; [exact J|apply Nat.eqb_refl]. }
+  pose proof (split_places inside (seq 0 n)) as P.
+  set (a := filter inside (seq 0 n)) in *; set (b := filter (fun i => negb (inside i)) (seq 0 n)) in *.
+  pose proof (Permutation_length P) as L; rewrite seq_length, app_length in L.
+  assert (La : (length a <= length ps)%nat).
+  { apply NoDup_incl_length; [apply NoDup_filter, seq_NoDup|].
+    intros i I; apply filter_In in I as [_ I]; apply Inside, I. }
+  exists (a ++ firstn (k - length a) b), (skipn (k - length a) b); split; [|split].
+  - rewrite <- app_assoc, firstn_skipn; exact P.
+  - rewrite app_length, firstn_length; lia.
+  - intros i I J; apply Inside in J.
+    assert (K : In i b) by (rewrite <- (firstn_skipn (k - length a) b); apply in_or_app; right; exact I).
+    apply filter_In in K as [_ K]; rewrite J in K; discriminate.
+Qed.
+
 Section Replaced.
 
-Context {X A : Type} (size records : nat) (filler : X) (l : list A) (M : list X -> A -> R).
+Context {X A : Type} (size records many : nat) (filler : X) (l : list A) (M : list X -> A -> R).
 Context (F : nat -> R -> R -> R).
-Hypothesis Hrecords : (0 < records)%nat.
+Hypothesis Hmany : (0 < many < records)%nat.
 Hypothesis laws : forall s, distribution l (M s).
 Hypothesis step : forall k s s', steps replace_one k s s' -> below_profile l (M s) (M s') (F k).
 
-Notation r := (/ INR records).
+Notation r := (INR many / INR records).
 
 Lemma share_within : 0 <= r <= 1.
 Proof.
-  assert (P : 1 <= INR records) by (apply (le_INR 1); exact Hrecords).
-  split; [left; apply Rinv_0_lt_compat; lra|rewrite <- Rinv_1; apply Rinv_le_contravar; lra].
+  pose proof (lt_INR _ _ (proj2 Hmany)) as L; pose proof (pos_INR many) as P.
+  split; [apply Rmult_le_pos; [exact P|left; apply Rinv_0_lt_compat; lra]|].
+  apply Rmult_le_reg_r with (INR records); [lra|]; unfold Rdiv; rewrite Rmult_assoc, Rinv_l; lra.
 Qed.
 
 Lemma steps_cons k (x : X) s s' : steps replace_one k s s' -> steps replace_one k (x :: s) (x :: s').
@@ -271,65 +375,45 @@ Proof.
 Qed.
 
 (** So many places filled otherwise. *)
-Lemma filled_steps mask (others : list X) z z' :
-  length mask = length others ->
-  steps replace_one (ones mask) (fill mask others z) (fill mask others z') /\
-  steps replace_one (ones mask) (fill mask others z) others.
+Lemma filled_steps mask (others own own' : list X) :
+  length mask = length others -> length own = length others -> length own' = length others ->
+  steps replace_one (ones mask) (fill mask others own) (fill mask others own') /\
+  steps replace_one (ones mask) (fill mask others own) others.
 Proof.
-  revert others; induction mask as [|b mask IH]; intros [|o others] L; try discriminate L;
-    [split; reflexivity|].
-  destruct (IH others ltac:(simpl in L; lia)) as [H H'].
+  revert others own own'; induction mask as [|b mask IH];
+    intros [|o others] [|z own] [|z' own'] L L1 L2; try discriminate; [split; reflexivity|].
+  cbn [length] in *; destruct (IH others own own' ltac:(lia) ltac:(lia) ltac:(lia)) as [H H'].
   destruct b; cbn [ones fill steps]; [|split; apply steps_cons; assumption].
-  split; [exists (z :: fill mask others z')|exists (z :: others)];
+  split; [exists (z :: fill mask others own')|exists (z :: others)];
     (split; [apply steps_cons; assumption|]).
-  - apply (replaced [] (fill mask others z') z z').
+  - apply (replaced [] (fill mask others own') z z').
   - apply (replaced [] others z o).
-Qed.
-
-Lemma fill_none mask (others : list X) z z' :
-  ones mask = 0%nat -> fill mask others z = fill mask others z'.
-Proof.
-  revert others; induction mask as [|[] mask IH]; intros [|o others] E; try reflexivity; try discriminate E.
-  cbn [fill]; f_equal; apply IH, E.
-Qed.
-
-Lemma masks_length n mw : In mw (masks r n) -> length (fst mw) = n.
-Proof.
-  revert mw; induction n as [|n IH]; intros mw I; [destruct I as [<-|[]]; reflexivity|].
-  cbn [masks] in I; apply in_app_iff in I as [I|I]; apply in_map_iff in I as (s & <- & I);
-    cbn [fst length]; f_equal; apply IH, I.
-Qed.
-
-Lemma uniform_length {Y} n (choices : list Y) tw : In tw (uniform n choices) -> length (fst tw) = n.
-Proof.
-  revert tw; induction n as [|n IH]; intros tw I; [destruct I as [<-|[]]; reflexivity|].
-  cbn [uniform] in I; apply in_flat_map in I as (y & _ & I); apply in_map_iff in I as (s & <- & I).
-  cbn [fst length]; f_equal; apply IH, I.
 Qed.
 
 (** Given what the places hold otherwise. Shares [t] of what no place holds are told from it beside its
     replacement; together they are at most what there is. *)
-Lemma excess_of_places (others : list X) z z' a b (t : nat -> R) :
-  length others = size -> 0 <= a <= b -> (forall k, 0 <= t k) ->
+Lemma excess_of_places (others own own' : list X) a b (t : nat -> R) :
+  length others = size -> length own = size -> length own' = size -> 0 <= a <= b -> (forall k, 0 <= t k) ->
   total (seq 1 size) (fun k => chance r size k * t k) <= (b - a) * chance r size 0 ->
-  excess l (mixture (masks r size) snd (fun mw => M (fill (fst mw) others z)))
-           (mixture (masks r size) snd (fun mw => M (fill (fst mw) others z'))) a b
+  excess l (mixture (masks r size) snd (fun mw => M (fill (fst mw) others own)))
+           (mixture (masks r size) snd (fun mw => M (fill (fst mw) others own'))) a b
   <= total (seq 1 size) (fun k => chance r size k * F k a (b + t k)).
 Proof.
-  intros Lo Hab Ht Within; pose proof share_within as Hr.
+  intros Lo Lz Lz' Hab Ht Within; pose proof share_within as Hr.
   set (W := M others).
   set (g := fun m y => match ones m with
               | O => - ((b - a) * W y)
-              | S _ => a * M (fill m others z) y - b * M (fill m others z') y end).
+              | S _ => a * M (fill m others own) y - b * M (fill m others own') y end).
   set (e := fun m y => match ones m with
               | O => 0
-              | S _ => plus_part (a * M (fill m others z) y - b * M (fill m others z') y
+              | S _ => plus_part (a * M (fill m others own) y - b * M (fill m others own') y
                                   - t (ones m) * W y) end).
   assert (Same : forall mw, In mw (masks r size) -> ones (fst mw) = 0%nat ->
-            fill (fst mw) others z = others /\ fill (fst mw) others z' = others).
-  { intros mw I E; pose proof (masks_length size mw I) as L; rewrite <- Lo in L.
-    destruct (filled_steps (fst mw) others z z' L) as [_ H]; rewrite E in H; simpl in H.
-    rewrite <- (fill_none (fst mw) others z z' E); auto. }
+            fill (fst mw) others own = others /\ fill (fst mw) others own' = others).
+  { intros mw I E; pose proof (masks_length r size mw I) as L; rewrite <- Lo in L.
+    destruct (filled_steps (fst mw) others own own' L) as [_ H]; try congruence.
+    destruct (filled_steps (fst mw) others own' own L) as [_ H']; try congruence.
+    rewrite E in H, H'; auto. }
   apply Rle_trans with (total (masks r size) (fun mw => snd mw * total l (e (fst mw)))).
   - rewrite (total_ext (masks r size) _ (fun mw => total l (fun y => snd mw * e (fst mw) y)))
       by (intros; rewrite total_scal; reflexivity).
@@ -339,8 +423,8 @@ Proof.
     { intros mw I; apply Rmult_le_pos; [apply (masks_nonneg r Hr size), I|].
       unfold e; destruct (ones (fst mw)); [lra|apply plus_part_nonneg]. }
     unfold plus_part at 1; apply Rmax_lub; [apply total_nonneg, Ne|].
-    replace (a * mixture (masks r size) snd (fun mw => M (fill (fst mw) others z)) y
-             - b * mixture (masks r size) snd (fun mw => M (fill (fst mw) others z')) y)
+    replace (a * mixture (masks r size) snd (fun mw => M (fill (fst mw) others own)) y
+             - b * mixture (masks r size) snd (fun mw => M (fill (fst mw) others own')) y)
       with (total (masks r size) (fun mw => snd mw * g (fst mw) y)).
     2:{ unfold mixture; rewrite <- !total_scal, <- total_minus; apply total_ext; intros mw I; unfold g.
         destruct (ones (fst mw)) eqn:E; [|ring].
@@ -351,7 +435,7 @@ Proof.
     + rewrite <- total_scal, <- total_plus; apply total_le; intros mw I.
       pose proof (masks_nonneg r Hr size mw I) as Nw; unfold g, e; destruct (ones (fst mw)) as [|k].
       * right; ring.
-      * pose proof (plus_part_ge (a * M (fill (fst mw) others z) y - b * M (fill (fst mw) others z') y
+      * pose proof (plus_part_ge (a * M (fill (fst mw) others own) y - b * M (fill (fst mw) others own') y
                                   - t (S k) * W y)); nra.
     + rewrite (masks_by_ones r size (fun k => match k with O => - (b - a) | S _ => t k end)).
       change (seq 0 (S size)) with (0%nat :: seq 1 size); cbn [total].
@@ -365,8 +449,8 @@ Proof.
                               | O => 0 | S _ => F (ones (fst mw)) a (b + t (ones (fst mw))) end).
       intros mw I; apply Rmult_le_compat_l; [apply (masks_nonneg r Hr size), I|].
       unfold e; destruct (ones (fst mw)) as [|k] eqn:E; [right; apply total_zero; reflexivity|].
-      pose proof (masks_length size mw I) as L; rewrite <- Lo in L.
-      destruct (filled_steps (fst mw) others z z' L) as [H H']; rewrite E in H, H'.
+      pose proof (masks_length r size mw I) as L; rewrite <- Lo in L.
+      destruct (filled_steps (fst mw) others own own' L) as [H H']; try congruence; rewrite E in H, H'.
       apply excess_beside; try apply laws; try lra; try apply Ht;
         [apply step, H|apply step, H'].
     + rewrite (masks_by_ones r size (fun k => match k with O => 0 | S _ => F k a (b + t k) end)).
@@ -375,65 +459,46 @@ Proof.
 Qed.
 
 Theorem copies_replaced (x y : list X) a b (t : nat -> R) :
-  replace_one x y -> (forall k a b, 0 <= a -> 0 <= b -> 0 <= F k a b) ->
-  0 <= a <= b -> (forall k, 0 <= t k) ->
+  steps replace_one many x y -> 0 <= a <= b -> (forall k, 0 <= t k) ->
   total (seq 1 size) (fun k => chance r size k * t k) <= (b - a) * chance r size 0 ->
   excess l (on_drawn (copies size records filler) M x) (on_drawn (copies size records filler) M y) a b
   <= total (seq 1 size) (fun k => chance r size k * F k a (b + t k)).
 Proof.
-  intros [before after z z'] Nf Hab Ht Within; pose proof share_within as Hr.
-  set (x' := before ++ z :: after); set (y' := before ++ z' :: after).
-  assert (Same : forall i, i <> length before -> nth i x' filler = nth i y' filler).
-  { intros i N; unfold x', y'; destruct (Nat.lt_ge_cases i (length before)) as [L|L].
-    - rewrite !app_nth1 by exact L; reflexivity.
-    - rewrite !app_nth2 by exact L; destruct (i - length before)%nat eqn:E; [lia|reflexivity]. }
-  destruct (Nat.lt_ge_cases (length before) records) as [L|L].
-  - set (b' := map (fun i => nth i x' filler) (seq 0 (length before))).
-    set (a' := map (fun i => nth i x' filler) (seq (S (length before)) (records - S (length before)))).
-    assert (Split : forall d w, nth (length before) d filler = w ->
-              (forall i, i <> length before -> nth i x' filler = nth i d filler) ->
-              records_at filler d (seq 0 records) = b' ++ w :: a').
-    { intros d w <- Like; unfold records_at, b', a'.
-      replace records with (length before + S (records - S (length before)))%nat at 1 by lia.
-      rewrite seq_app, map_app; cbn [seq map plus]; f_equal; [|f_equal];
-        apply map_ext_in; intros i I; apply in_seq in I; symmetry; apply Like; lia. }
-    pose proof (Split x' z ltac:(unfold x'; rewrite nth_middle; reflexivity) ltac:(auto)) as Ex.
-    pose proof (Split y' z' ltac:(unfold y'; rewrite nth_middle; reflexivity) Same) as Ey.
-    set (others := match b' ++ a' with [] => [z] | o => o end).
-    assert (Count : forall w, r = / INR (length (b' ++ w :: a'))).
-    { intros w; unfold a', b'; rewrite app_length; cbn [length]; rewrite !map_length, !seq_length.
-      do 2 f_equal; lia. }
-    assert (Law : forall d w, records_at filler d (seq 0 records) = b' ++ w :: a' -> forall m,
-              on_drawn (copies size records filler) M d m
-              = mixture (uniform size others) snd (fun ow =>
-                  mixture (masks r size) snd (fun mw => M (fill (fst mw) (fst ow) w))) m).
-    { intros d w E m; unfold on_drawn, copies; rewrite E.
-      rewrite (uniform_split r size b' a' w z others (fun s => M s m) (Count w) eq_refl); reflexivity. }
-    unfold excess; rewrite (total_ext l _ (fun m => plus_part
-      (a * mixture (uniform size others) snd (fun ow =>
-             mixture (masks r size) snd (fun mw => M (fill (fst mw) (fst ow) z))) m
-       - b * mixture (uniform size others) snd (fun ow =>
-             mixture (masks r size) snd (fun mw => M (fill (fst mw) (fst ow) z'))) m)))
-      by (intros m _; rewrite (Law x' z Ex), (Law y' z' Ey); reflexivity).
-    assert (D : distribution (uniform size others) snd)
-      by (apply uniform_distribution; unfold others; destruct (b' ++ a'); discriminate).
-    eapply Rle_trans; [apply (excess_mixture (uniform size others) snd l D)|].
-    rewrite <- (Rmult_1_r (total (seq 1 size) _)), <- (proj2 D), <- total_scal.
-    apply total_le; intros ow I; rewrite (Rmult_comm (total (seq 1 size) _)).
-    apply Rmult_le_compat_l; [apply D, I|].
-    apply excess_of_places; try assumption; apply (uniform_length size others ow I).
-  - (* a record that is never drawn *)
-    assert (Equal : records_at filler y' (seq 0 records) = records_at filler x' (seq 0 records)).
-    { apply map_ext_in; intros i I; apply in_seq in I; symmetry; apply Same; lia. }
-    apply Rle_trans with 0.
-    + right; unfold excess; rewrite (total_ext l _ (fun m => plus_part
-        (a * on_drawn (copies size records filler) M x' m - b * on_drawn (copies size records filler) M x' m)))
-        by (intros m _; unfold on_drawn, copies; rewrite Equal; reflexivity).
-      change (excess l (on_drawn (copies size records filler) M x') (on_drawn (copies size records filler) M x') a b = 0).
-      rewrite excess_diag; [apply plus_part_0; lra|].
-      apply on_drawn_distribution; [apply copies_distribution; exact Hrecords|exact laws].
-    + apply total_nonneg; intros k _; apply Rmult_le_pos; [apply chance_nonneg, Hr|].
-      apply Nf; [lra|specialize (Ht k); lra].
+  intros S Hab Ht Within; destruct (differing filler many x y S) as (ps & Lps & Same).
+  destruct (so_many_places many records ps ltac:(lia)) as (ks & rest & P & Lk & Out).
+  pose proof (Permutation_length P) as Le; rewrite seq_length in Le.
+  assert (Hks : ks <> []) by (intros ->; simpl in Lk; lia).
+  assert (Hrest : rest <> []) by (intros ->; rewrite app_nil_r in Le; lia).
+  set (at_ := fun d i => nth i d filler).
+  assert (Law : forall d m, on_drawn (copies size records filler) M d m
+            = mixture (uniform size rest) snd (fun ow => mixture (uniform size ks) snd (fun zw =>
+                mixture (masks r size) snd (fun mw => M (fill (fst mw) (map (at_ d) (fst ow)) (map (at_ d) (fst zw)))))) m).
+  { intros d m; unfold on_drawn, copies, records_at; fold (at_ d).
+    rewrite (uniform_map (at_ d) size _ (fun s => M s m)).
+    rewrite (uniform_permutation size _ _ (fun s => M (map (at_ d) s) m) P).
+    rewrite (uniform_split r size ks rest (fun s => M (map (at_ d) s) m) Hks Hrest) by (rewrite Lk, <- Le; reflexivity).
+    unfold mixture; apply total_ext; intros ow _; f_equal; apply total_ext; intros zw _; f_equal.
+    apply total_ext; intros mw _; do 2 f_equal; clear; generalize (fst ow) (fst zw).
+    induction (fst mw) as [|b mask IH]; intros [|o os] [|z zs]; try reflexivity.
+    cbn [fill map]; f_equal; [destruct b; reflexivity|apply IH]. }
+  unfold excess; rewrite (total_ext l _ (fun m => plus_part
+      (a * mixture (uniform size rest) snd (fun ow => mixture (uniform size ks) snd (fun zw =>
+             mixture (masks r size) snd (fun mw => M (fill (fst mw) (map (at_ x) (fst ow)) (map (at_ x) (fst zw)))))) m
+       - b * mixture (uniform size rest) snd (fun ow => mixture (uniform size ks) snd (fun zw =>
+             mixture (masks r size) snd (fun mw => M (fill (fst mw) (map (at_ y) (fst ow)) (map (at_ y) (fst zw)))))) m)))
+    by (intros m _; rewrite (Law x), (Law y); reflexivity).
+  set (bound := total (seq 1 size) _).
+  pose proof (uniform_distribution size rest Hrest) as Dr; pose proof (uniform_distribution size ks Hks) as Dk.
+  eapply Rle_trans; [apply (excess_mixture (uniform size rest) snd l Dr)|].
+  rewrite <- (Rmult_1_r bound), <- (proj2 Dr), <- total_scal.
+  apply total_le; intros ow I; rewrite (Rmult_comm bound); apply Rmult_le_compat_l; [apply Dr, I|].
+  eapply Rle_trans; [apply (excess_mixture (uniform size ks) snd l Dk)|].
+  rewrite <- (Rmult_1_r bound), <- (proj2 Dk), <- total_scal.
+  apply total_le; intros zw J; rewrite (Rmult_comm bound); apply Rmult_le_compat_l; [apply Dk, J|].
+  apply uniform_in in I as [Lo Io], J as [Lz _].
+  replace (map (at_ y) (fst ow)) with (map (at_ x) (fst ow))
+    by (apply map_ext_in; intros i I; apply Same, Out, Io, I).
+  apply excess_of_places; rewrite ?map_length; assumption.
 Qed.
 
 End Replaced.

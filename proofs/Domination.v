@@ -330,6 +330,24 @@ Definition removal_profile (r : R) (F : R -> R -> R) (a b : R) : R :=
 Definition addition_profile (r : R) (F : R -> R -> R) (a b : R) : R :=
   if Rle_dec (b * (1 - r)) a then F (a - b * (1 - r)) (b * r) else 0.
 
+(** The profile of laws that mirror each other. *)
+Definition symmetric_profile (F : R -> R -> R) : Prop :=
+  (forall c a b, 0 <= c -> 0 <= a -> 0 <= b -> F (c * a) (c * b) = c * F a b) /\
+  (forall a b, 0 <= a -> 0 <= b -> F a b = a - b + F b a).
+
+(** The other order of a sample, at the mirrored point. *)
+Lemma addition_of_removal F r y :
+  symmetric_profile F -> 0 <= r <= 1 -> 0 < y ->
+  addition_profile r F 1 (/ y) = 1 - / y + / y * removal_profile r F 1 y.
+Proof.
+  intros [Scales Mirror] Hr Hy; assert (Iy : 0 < / y) by (apply Rinv_0_lt_compat, Hy).
+  assert (One : y * / y = 1) by (field; lra).
+  unfold addition_profile, removal_profile; rewrite !Rmult_1_l.
+  destruct (Rle_dec (/ y * (1 - r)) 1) as [G|G], (Rle_dec (1 - r) y) as [K|K]; try nra.
+  replace (1 - / y * (1 - r)) with (/ y * (y - (1 - r))) by (field; lra).
+  rewrite Scales, (Mirror (y - (1 - r)) r) by lra; field; lra.
+Qed.
+
 Section SampledProfiles.
 
 Context {S A : Type} (s : list S) (w : S -> R) (l : list A) (p q : S -> A -> R) (r : R).

@@ -167,6 +167,12 @@ Theorem copies_dp (grid : list R) :
   dp (one_part replace_one) (all_transcripts r) (run_law r) (Q2R (5 # 2)) (Q2R (1 # 100000)).
 Proof. intros Hg r; checked (check_dp copies_example ReplaceOne) copies_satisfied. Qed.
 
+Theorem copies_dp_of_two (grid : list R) :
+  ascending m_infty grid ->
+  let r := one_release [1%nat] (Again 2 32 0) (mean_over cut_to_1 2) grid in
+  dp (unit_neighbours 0 ReplaceOne 2) (all_transcripts r) (run_law r) (Q2R 6) (Q2R (1 # 100000)).
+Proof. intros Hg r; checked (check_group_dp (copies_at 2 6) ReplaceOne 2) copies_satisfied. Qed.
+
 (** Laplace noise, and an answer, in pure DP. *)
 Theorem laplace_run_pure (grid : list R) :
   ascending m_infty grid ->
@@ -204,7 +210,16 @@ Theorem laplace_sample_dp (grid : list R) :
   dp (one_part add_remove_one) (all_transcripts (laplace_sample_run grid))
     (run_law (laplace_sample_run grid)) (Q2R (1 # 20)) (Q2R (10 # 1000)).
 Proof.
-  intros Hg; checked (check_dp laplace_sample_example AddRemoveOne) laplace_sample_satisfied.
+  intros Hg; checked (check_dp (laplace_sample_at 1 (10 # 1000)) AddRemoveOne) laplace_sample_satisfied.
+Qed.
+
+(** For two records at once: twice the shift, and any of them is in the sample with probability 15/64. *)
+Theorem laplace_sample_dp_of_two (grid : list R) :
+  ascending m_infty grid ->
+  dp (unit_neighbours 0 AddRemoveOne 2) (all_transcripts (laplace_sample_run grid))
+    (run_law (laplace_sample_run grid)) (Q2R (1 # 20)) (Q2R (78 # 1000)).
+Proof.
+  intros Hg; checked (check_group_dp (laplace_sample_at 2 (78 # 1000)) AddRemoveOne 2) laplace_sample_satisfied.
 Qed.
 
 Theorem discrete_run_pure (grid : list R) :

@@ -349,8 +349,9 @@ Definition replaced_example : certificate := replaced_at 1 (5 # 2).
 Definition batch_at (size : positive) (epsilon : Q) : certificate :=
   sampled_at size epsilon (FixedBatch 2 16) ReplaceOne (Leaf (MeanOfBounded 1 2) 1).
 Definition batch_example : certificate := batch_at 1 (5 # 2).
-Definition copies_example : certificate :=
-  sampled_example (WithReplacement 2 32) ReplaceOne (Leaf (MeanOfBounded 1 2) 1).
+Definition copies_at (size : positive) (epsilon : Q) : certificate :=
+  sampled_at size epsilon (WithReplacement 2 32) ReplaceOne (Leaf (MeanOfBounded 1 2) 1).
+Definition copies_example : certificate := copies_at 1 (5 # 2).
 
 Lemma sample_satisfies size epsilon how drawn moved d held grid :
   ascending m_infty grid -> draws_as (one_release [1%nat] how held grid) [] drawn ->
@@ -416,9 +417,9 @@ Proof.
   intros Hg; apply sample_satisfies; [exact Hg|split; reflexivity|discriminate|apply mean_derives].
 Qed.
 
-Theorem copies_satisfied grid :
+Theorem copies_satisfied size epsilon grid :
   ascending m_infty grid ->
-  satisfies 0 copies_example (one_release [1%nat] (Again 2 32 0) (mean_over cut_to_1 2) grid).
+  satisfies 0 (copies_at size epsilon) (one_release [1%nat] (Again 2 32 0) (mean_over cut_to_1 2) grid).
 Proof.
   intros Hg; apply sample_satisfies; [exact Hg|split; reflexivity|discriminate|apply mean_derives].
 Qed.
@@ -523,21 +524,21 @@ Proof.
   - apply (reads_party_1 (Laplace 2) [] whole (vsum is_positive) grid _ (vsum is_positive)).
 Qed.
 
-(** The same of a sample that each record enters with probability 1/8. *)
-Definition laplace_sample_example : certificate := Certificate
+(** The same of a sample that each record enters with probability 1/8, for so many records at once. *)
+Definition laplace_sample_at (size : positive) (delta : Q) : certificate := Certificate
   [SampledLaplaceStep (Poisson (1 # 8)) AddRemoveOne 1 (Leaf HistogramL1 1) 2]
   [Event 1 [1%positive] 1]
   [Node (PoissonPure 1 (1 # 12)) [] (Claim AddRemoveOne 1 (PureDp (1 # 12)));
    Node EventsRule [1%positive] (Claim AddRemoveOne 1 (PureDp (1 # 12)));
-   Node (PrivacyLoss [(1, 1, O)%positive] [] 1 (1 # 256) [] 32 12 1000 (10 # 1000) (1 # 20)) []
-     (Claim AddRemoveOne 1 (ApproxDp (10 # 1000) (1 # 20)));
-   Node EventsRule [3%positive] (Claim AddRemoveOne 1 (ApproxDp (10 # 1000) (1 # 20)))].
+   Node (PrivacyLoss [(1, 1, O)%positive] [] size (1 # 256) [] 32 12 1000 delta (1 # 20)) []
+     (Claim AddRemoveOne size (ApproxDp delta (1 # 20)));
+   Node EventsRule [3%positive] (Claim AddRemoveOne size (ApproxDp delta (1 # 20)))].
 
 Definition laplace_sample_run : list R -> execution R :=
   one_message (Laplace 2) [1%nat] (EachWith (Q2R (1 # 8))) (vsum is_positive).
 
-Theorem laplace_sample_satisfied grid :
-  ascending m_infty grid -> satisfies 0 laplace_sample_example (laplace_sample_run grid).
+Theorem laplace_sample_satisfied size delta grid :
+  ascending m_infty grid -> satisfies 0 (laplace_sample_at size delta) (laplace_sample_run grid).
 Proof.
   intros Hg; apply one_message_satisfies; [exact Hg|exact Logic.I|right; left].
   exists AddRemoveOne, 1%Q, (Leaf HistogramL1 1), 2%Q.

@@ -477,10 +477,14 @@ Derive fast_contrast_losses SuchThat (fast_contrast_losses = contrast_losses)
 Proof. quicken contrast_losses. Qed.
 #[local] Hint Rewrite <- fast_contrast_losses_exact : fast.
 
-Derive fast_laplace_contrast_losses SuchThat (fast_laplace_contrast_losses = laplace_contrast_losses)
-  As fast_laplace_contrast_losses_exact.
-Proof. quicken laplace_contrast_losses. Qed.
-#[local] Hint Rewrite <- fast_laplace_contrast_losses_exact : fast.
+Derive fast_share_drawn SuchThat (fast_share_drawn = share_drawn) As fast_share_drawn_exact.
+Proof. quicken share_drawn. Qed.
+#[local] Hint Rewrite <- fast_share_drawn_exact : fast.
+
+Derive fast_laplace_sample_losses SuchThat (fast_laplace_sample_losses = laplace_sample_losses)
+  As fast_laplace_sample_losses_exact.
+Proof. quicken laplace_sample_losses. Qed.
+#[local] Hint Rewrite <- fast_laplace_sample_losses_exact : fast.
 
 Derive fast_losses_of SuchThat (fast_losses_of = losses_of) As fast_losses_of_exact.
 Proof. quicken losses_of. Qed.

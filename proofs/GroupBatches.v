@@ -187,25 +187,8 @@ Proof.
   - apply swapped_less, IH, Same.
 Qed.
 
-(** Where two data sets differ. *)
-Lemma differing {X} (filler : X) k x y : swapped k x y ->
-  exists places, (length places <= k)%nat /\ forall i, ~ In i places -> nth i x filler = nth i y filler.
-Proof.
-  induction 1 as [|k z x y T (ps & L & Same)|k a b x y T (ps & L & Same)|k x y T (ps & L & Same)].
-  - exists []; split; [simpl; lia|reflexivity].
-  - exists (map S ps); rewrite map_length; split; [exact L|]; intros [|i] N; [reflexivity|].
-    cbn [nth]; apply Same; intros I; apply N, in_map, I.
-  - exists (0%nat :: map S ps); cbn [length]; rewrite map_length; split; [lia|]; intros [|i] N.
-    + destruct N; left; reflexivity.
-    + cbn [nth]; apply Same; intros I; apply N; right; apply in_map, I.
-  - exists ps; split; [lia|exact Same].
-Qed.
-
 Lemma swapped_up_to {X} j k (x y : list X) : (j <= k)%nat -> swapped j x y -> swapped k x y.
 Proof. induction 1; [auto|intros; apply swapped_less; auto]. Qed.
-
-Lemma thinned_up_to {X} j k (x y : list X) : (j <= k)%nat -> thinned j x y -> thinned k x y.
-Proof. induction 1; [auto|intros; apply thinned_less; auto]. Qed.
 
 (** Places that are all different. *)
 Lemma swapped_distinct {X} (g h : nat -> X) t : NoDup t -> forall ps,
@@ -218,14 +201,6 @@ Proof.
     intros K; apply O, in_in_remove; [intros ->; apply N, J|exact K].
   - rewrite (Same i (or_introl eq_refl) O); apply swapped_kept, IH.
     intros j J; apply Same; right; exact J.
-Qed.
-
-Lemma split_places (p : nat -> bool) l :
-  Permutation l (filter p l ++ filter (fun i => negb (p i)) l).
-Proof.
-  induction l as [|i l IH]; [constructor|]; cbn [filter]; destruct (p i); cbn [negb app].
-  - apply perm_skip, IH.
-  - apply Permutation_cons_app, IH.
 Qed.
 
 Section Batches.
@@ -282,7 +257,8 @@ Proof. intros L S Same; apply step, (swapped_up_to _ _ _ _ L), (swapped_maps _ _
 Theorem batch_swapped (x y : list X) : swapped k x y ->
   below_profile l (on_batch size records filler M x) (on_batch size records filler M y) (replaced_profile q F).
 Proof.
-  intros T; destruct (differing filler k x y T) as (ps & Lps & Same).
+  intros T; destruct (swapped_steps k x y T) as (j & Lj & S).
+  destruct (differing filler j x y S) as (ps & L & Same); assert (Lps : (length ps <= k)%nat) by lia; clear S L Lj j.
   set (g := fun d i => nth i d filler).
   assert (Means : forall d m, on_batch size records filler M d m
             = batch_mean size (seq 0 records) (fun t => M (map (g d) t) m)) by apply on_batch_mean.

@@ -17,6 +17,12 @@ Inductive thinned {X} : nat -> list X -> list X -> Prop :=
 Lemma thinned_all {X} (x : list X) : thinned 0 x x.
 Proof. induction x; constructor; assumption. Qed.
 
+Lemma thinned_none {X} (x y : list X) : thinned 0 x y -> x = y.
+Proof.
+  remember 0%nat as k eqn:E; intros T; revert E.
+  induction T; intros E; try discriminate E; [reflexivity|f_equal; auto].
+Qed.
+
 Lemma thinned_more {X} k (x y before after : list X) z :
   thinned k x y -> y = before ++ z :: after -> thinned (S k) x (before ++ after).
 Proof.
@@ -28,6 +34,9 @@ Proof.
   - constructor; apply IH, E.
   - constructor; apply IH, E.
 Qed.
+
+Lemma thinned_up_to {X} j k (x y : list X) : (j <= k)%nat -> thinned j x y -> thinned k x y.
+Proof. induction 1; [auto|intros; apply thinned_less; auto]. Qed.
 
 Lemma thinned_steps {X} k (x y : list X) : thinned k x y -> exists j, (j <= k)%nat /\ steps add_remove_one j x y.
 Proof.
@@ -60,6 +69,41 @@ Proof. induction x; constructor; assumption. Qed.
 
 Lemma hidden_thinned {X} (null : X) k x y z : hidden null k x y z -> thinned k x z.
 Proof. induction 1; constructor; assumption. Qed.
+
+Lemma thinned_hidden {X} (null : X) k x z : thinned k x z -> exists y, hidden null k x y z.
+Proof.
+  induction 1 as [|k a x z T [y H]|k a x z T [y H]|k x z T [y H]].
+  - exists []; constructor.
+  - exists (a :: y); constructor; exact H.
+  - exists (null :: y); constructor; exact H.
+  - exists y; constructor; exact H.
+Qed.
+
+Lemma hidden_steps {X} (null : X) k x y z :
+  hidden null k x y z -> exists i, (i <= k)%nat /\ steps (zero_out_one null) i x y.
+Proof.
+  assert (Keep : forall a n (u v : list X),
+            steps (zero_out_one null) n u v -> steps (zero_out_one null) n (a :: u) (a :: v)).
+  { intros a n u; induction n as [|n IH]; intros v; [intros <-; reflexivity|].
+    intros (t & S & A); exists (a :: t); split; [apply IH, S|].
+    destruct A as [before after b|before after b];
+      [apply (zeroed null (a :: before) after b)|apply (restored null (a :: before) after b)]. }
+  induction 1 as [|k a x y z H (i & L & S)|k a x y z H (i & L & S)|k x y z H (i & L & S)].
+  - exists 0%nat; split; [lia|reflexivity].
+  - exists i; split; [exact L|apply Keep, S].
+  - exists (1 + i)%nat; split; [lia|]; exists (a :: y); split; [apply Keep, S|apply (zeroed null [] y a)].
+  - exists i; split; [lia|exact S].
+Qed.
+
+(** What does not see null records does not see what is hidden. *)
+Lemma hidden_unseen {X V} (null : X) (f : list X -> V) k x y z :
+  (forall before after, f (before ++ null :: after) = f (before ++ after)) -> hidden null k x y z -> f y = f z.
+Proof.
+  intros Gone H; assert (Prefix : forall before, f (before ++ y) = f (before ++ z)); [|exact (Prefix [])].
+  induction H as [|k w x y z H IH|k w x y z H IH|k x y z H IH]; intros before; [reflexivity| | |apply IH].
+  - specialize (IH (before ++ [w])); rewrite <- !app_assoc in IH; exact IH.
+  - rewrite Gone; apply IH.
+Qed.
 
 Lemma hidden_more {X} (null : X) k x y z before a after :
   hidden null k x y z -> y = before ++ a :: after ->
@@ -107,7 +151,8 @@ Context {X : Type}.
 Record two_samples := TwoSamples { richer : list X; poorer : list X; gained : nat; chance_of : R }.
 
 Lemma paired k (x y : list X) : thinned k x y -> exists pairs : list two_samples,
-  (forall q, In q pairs -> 0 <= chance_of q /\ thinned (gained q) (richer q) (poorer q)) /\
+  (forall q, In q pairs -> 0 <= chance_of q /\ (gained q <= k)%nat /\
+     thinned (gained q) (richer q) (poorer q)) /\
   (forall f, total (draws r x) (fun sw => snd sw * f (fst sw))
              = total pairs (fun q => chance_of q * f (richer q))) /\
   (forall g, total (draws r y) (fun sw => snd sw * drawn_mean k (g (fst sw)))
@@ -115,15 +160,15 @@ Lemma paired k (x y : list X) : thinned k x y -> exists pairs : list two_samples
 Proof.
   induction 1 as [|k z x y T (pairs & Ok & Fx & Fy)|k z x y T (pairs & Ok & Fx & Fy)|k x y T (pairs & Ok & Fx & Fy)].
   - exists [TwoSamples [] [] 0 1]; split; [|split].
-    + intros q [<-|[]]; split; [simpl; lra|constructor].
+    + intros q [<-|[]]; split; [simpl; lra|split; [simpl; lia|constructor]].
     + reflexivity.
     + intros g; cbn [draws total fst snd]; rewrite drawn_mean_none; reflexivity.
   - exists (map (fun q => TwoSamples (z :: richer q) (z :: poorer q) (gained q) (r * chance_of q)) pairs
             ++ map (fun q => TwoSamples (richer q) (poorer q) (gained q) ((1 - r) * chance_of q)) pairs).
     split; [|split].
     + intros q I; apply in_app_iff in I as [I|I]; apply in_map_iff in I as (p & <- & I);
-        destruct (Ok p I) as [P S]; split; cbn [chance_of gained richer poorer];
-        try (apply Rmult_le_pos; lra); try constructor; exact S.
+        destruct (Ok p I) as (P & L & S); split; cbn [chance_of gained richer poorer];
+        try (apply Rmult_le_pos; lra); (split; [lia|]); try constructor; exact S.
     + intros f; rewrite total_draws_cons, (Fx (fun s => f (z :: s))), Fx.
       rewrite total_app, !total_map; cbn [chance_of richer]; rewrite <- !total_scal.
       f_equal; apply total_ext; intros; ring.
@@ -134,8 +179,8 @@ Proof.
             ++ map (fun q => TwoSamples (richer q) (poorer q) (gained q) ((1 - r) * chance_of q)) pairs).
     split; [|split].
     + intros q I; apply in_app_iff in I as [I|I]; apply in_map_iff in I as (p & <- & I);
-        destruct (Ok p I) as [P S]; split; cbn [chance_of gained richer poorer];
-        try (apply Rmult_le_pos; lra); try constructor; exact S.
+        destruct (Ok p I) as (P & L & S); split; cbn [chance_of gained richer poorer];
+        try (apply Rmult_le_pos; lra); (split; [lia|]); try constructor; exact S.
     + intros f; rewrite total_draws_cons, (Fx (fun s => f (z :: s))), Fx.
       rewrite total_app, !total_map; cbn [chance_of richer]; rewrite <- !total_scal.
       f_equal; apply total_ext; intros; ring.
@@ -148,8 +193,8 @@ Proof.
             ++ map (fun q => TwoSamples (richer q) (poorer q) (gained q) ((1 - r) * chance_of q)) pairs).
     split; [|split].
     + intros q I; apply in_app_iff in I as [I|I]; apply in_map_iff in I as (p & <- & I);
-        destruct (Ok p I) as [P S]; split; cbn [chance_of gained richer poorer];
-        try (apply Rmult_le_pos; lra); try constructor; exact S.
+        destruct (Ok p I) as (P & L & S); split; cbn [chance_of gained richer poorer];
+        try (apply Rmult_le_pos; lra); (split; [lia|]); try constructor; exact S.
     + intros f; rewrite (Fx f), total_app, !total_map; cbn [chance_of richer].
       rewrite <- total_plus; apply total_ext; intros; ring.
     + intros g; rewrite (total_ext (draws r y) _ (fun sw =>
@@ -162,7 +207,7 @@ Qed.
 (** Domination of a sampled mechanism by what is known of it for each number of records: at any
     thresholds of these whose mean is no larger. *)
 Theorem poisson_thinned {A} (l : list A) (M : list X -> A -> R) (F : nat -> R -> R -> R) k x y a b c :
-  (forall j s s', thinned j s s' -> below_profile l (M s) (M s') (F j)) ->
+  (forall j s s', (j <= k)%nat -> thinned j s s' -> below_profile l (M s) (M s') (F j)) ->
   (forall s, nonneg l (M s)) ->
   thinned k x y -> 0 <= a -> (forall j, 0 <= c j) -> drawn_mean k c <= b ->
   excess l (on_sample r M x) (on_sample r M y) a b <= drawn_mean k (fun j => F j a (c j)).
@@ -192,8 +237,8 @@ Proof.
     + eapply Rle_trans; [apply plus_part_total|]; apply total_le; intros q I.
       right; apply plus_part_scal, Ok, I.
   - eapply Rle_trans.
-    + apply total_le; intros q I; destruct (Ok q I) as [P S].
-      apply Rmult_le_compat_l; [exact P|]; apply (Below _ _ _ S); auto.
+    + apply total_le; intros q I; destruct (Ok q I) as (P & L & S).
+      apply Rmult_le_compat_l; [exact P|]; apply (Below _ _ _ L S); auto.
     + right; rewrite <- (Fy (fun _ j => F j a (c j))).
       rewrite (total_ext _ _ (fun sw => drawn_mean k (fun j => F j a (c j)) * snd sw)) by (intros; ring).
       rewrite total_scal, Mass; ring.
@@ -244,10 +289,9 @@ Proof.
     eapply Rle_trans; [apply (poisson_thinned r Hr l M G k x y a b
                                 (fun j => match j with O => c0 | S _ => c1 end)); try assumption|].
     - (* nobody takes part, or somebody *)
-      intros [|j] s s' Tj; unfold G.
+      intros [|j] s s' _ Tj; unfold G.
       + assert (s = s') as <-.
-        { clear - Tj; remember 0%nat as n; induction Tj as [|n z s s' Tj IH| |]; try discriminate;
-            [reflexivity|rewrite (IH Heqn); reflexivity]. }
+        { apply thinned_none, Tj. }
         intros a' b' _ _; rewrite excess_diag by apply laws; apply Rle_refl.
       + destruct (le_lt_dec (S j) k) as [Le|_].
         * apply step; clear - Tj Le; replace k with ((k - S j) + S j)%nat by lia.

@@ -1,5 +1,5 @@
 (** Enclosures for loss distributions: whole numbers above real ones, the shares of a mass whose step
-    doubles, and the profile of a Gaussian step on a Poisson sample in the other order. *)
+    doubles, and the profile of a Gaussian step in the other order. *)
 
 From Coq Require Import Reals QArith Qreals Qround List ZArith Lra Lia Psatz Bool.
 From Interval Require Import Xreal Interval Float_full Specific_ops Specific_stdz Float.
@@ -161,17 +161,5 @@ Proof.
     rewrite !Phi_opp; ring.
 Qed.
 
-(** The other order of the two laws, at the mirrored point. *)
-Lemma addition_of_removal rate mu b :
-  0 <= rate <= 1 -> 0 < b ->
-  addition_profile rate (gaussian_profile mu) 1 (/ b)
-    = 1 - / b + / b * removal_profile rate (gaussian_profile mu) 1 b.
-Proof.
-  intros Hr Hb; assert (Ib : 0 < / b) by (apply Rinv_0_lt_compat, Hb).
-  assert (One : b * / b = 1) by (field; lra).
-  unfold addition_profile, removal_profile; rewrite !Rmult_1_l.
-  destruct (Rle_dec (/ b * (1 - rate)) 1) as [G|G], (Rle_dec (1 - rate) b) as [K|K]; try nra.
-  replace (1 - / b * (1 - rate)) with (/ b * (b - (1 - rate))) by (field; lra).
-  rewrite GaussianComposition.profile_scal by lra.
-  rewrite (profile_parity mu (b - (1 - rate)) rate) by lra; field; lra.
-Qed.
+Lemma gaussian_symmetric mu : symmetric_profile (gaussian_profile mu).
+Proof. split; [intros c a b; apply GaussianComposition.profile_scal|apply profile_parity]. Qed.

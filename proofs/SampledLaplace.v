@@ -16,7 +16,11 @@ Definition laplace_removal (p shrunk : Z) (rate : Q) (low : Z) : Z :=
   let den := Zpos (Qden rate) in
   let left := low * den - (den - num) * 2 ^ p in
   if left <=? 0 then 2 ^ p - low
-  else round_up (num * 2 ^ p - Z.min (num * 2 ^ p) (Z.min left (Z.sqrt (shrunk * num * left)))) den.
+  else
+    (* digits of the root below those of 2^-p are left out *)
+    let t := Z.log2 den in
+    let root := (Z.sqrt (shrunk * num * left / 2 ^ (2 * t)) * 2 ^ t)%Z in
+    round_up (num * 2 ^ p - Z.min (num * 2 ^ p) (Z.min left root)) den.
 
 Definition laplace_removal_heights (w bits : Z) (ratio rate : Q) : option (Z -> Z -> option Z) :=
   let p := w + bits + guard in
@@ -66,34 +70,16 @@ Proof.
   intros H; apply Rplus_le_compat_l, Ropp_le_contravar, common_part_le_r, exp_le; lra.
 Qed.
 
-Lemma laplace_parity k a b : laplace_profile k a b = a - b + laplace_profile k b a.
-Proof. unfold laplace_profile; rewrite (common_part_comm k a b); ring. Qed.
-
-Lemma common_part_scal k s a b :
-  0 <= s -> 0 <= a -> 0 <= b -> common_part k (s * a) (s * b) = s * common_part k a b.
+Lemma laplace_symmetric k : symmetric_profile (laplace_profile k).
 Proof.
-  intros Hs Ha Hb; unfold common_part.
+  split; [|intros a b _ _; unfold laplace_profile; rewrite (common_part_comm k a b); ring].
+  intros s a b Hs Ha Hb; unfold laplace_profile, common_part.
   assert (Least : forall u v, Rmin (s * u) (s * v) = s * Rmin u v)
     by (intros u v; unfold Rmin; destruct (Rle_dec u v), (Rle_dec (s * u) (s * v)); nra).
   replace (s * a * (s * b)) with (s * s * (a * b)) by ring.
   rewrite sqrt_mult, sqrt_square by nra.
   replace (k * (s * sqrt (a * b))) with (s * (k * sqrt (a * b))) by ring.
-  rewrite !Least; reflexivity.
-Qed.
-
-(** The other order of the two laws, at the mirrored point. *)
-Lemma laplace_mirrored r k y :
-  0 <= r <= 1 -> 0 < y ->
-  addition_profile r (laplace_profile k) 1 (/ y)
-    = 1 - / y + / y * removal_profile r (laplace_profile k) 1 y.
-Proof.
-  intros Hr Hy; assert (Iy : 0 < / y) by (apply Rinv_0_lt_compat, Hy).
-  assert (One : y * / y = 1) by (field; lra).
-  unfold addition_profile, removal_profile; rewrite !Rmult_1_l.
-  destruct (Rle_dec (/ y * (1 - r)) 1) as [G|G], (Rle_dec (1 - r) y) as [K|K]; try nra.
-  rewrite (laplace_parity k r (y - (1 - r))).
-  replace (1 - / y * (1 - r)) with (/ y * (y - (1 - r))) by (field; lra).
-  unfold laplace_profile; rewrite common_part_scal by lra; field; lra.
+  rewrite !Least; ring.
 Qed.
 
 Lemma laplace_at_nonneg far a b : 0 <= a -> 0 <= b -> 0 <= laplace_at far a b.
@@ -261,9 +247,18 @@ Proof.
     destruct (Rle_dec (1 - r) y) as [G|G]; [|lra].
     set (X := (shrunk * Qnum rate * left)%Z).
     assert (HX : (0 <= X)%Z) by (unfold X; nia).
-    set (c := Z.min (Qnum rate * 2 ^ p) (Z.min left (Z.sqrt X))).
+    set (t := Z.log2 (Zpos (Qden rate))); set (root := (Z.sqrt (X / 2 ^ (2 * t)) * 2 ^ t)%Z).
+    assert (Root : (0 <= root /\ root * root <= X)%Z).
+    { assert (Pt : (0 < 2 ^ t)%Z) by (apply Z.pow_pos_nonneg; [lia|apply Z.log2_nonneg]).
+      assert (E2 : (2 ^ (2 * t) = 2 ^ t * 2 ^ t)%Z).
+      { rewrite <- Z.pow_add_r by apply Z.log2_nonneg; f_equal; lia. }
+      assert (P2 : (0 < 2 ^ (2 * t))%Z) by (rewrite E2; nia).
+      pose proof (Z.div_pos X _ HX P2) as Q; pose proof (Z.sqrt_nonneg (X / 2 ^ (2 * t))).
+      pose proof (Z.sqrt_spec _ Q) as [S _]; pose proof (Z.mul_div_le X _ P2) as D.
+      unfold root; split; [nia|]; rewrite E2 in *; nia. }
+    set (c := Z.min (Qnum rate * 2 ^ p) (Z.min left root)).
     assert (Hc : (0 <= c)%Z).
-    { unfold c; pose proof (Z.sqrt_nonneg X); pose proof (Z.pow_nonneg 2 p); nia. }
+    { unfold c; pose proof (Z.pow_nonneg 2 p); nia. }
     pose proof (round_up_ge (Qnum rate * 2 ^ p - c) (Zpos (Qden rate)) ltac:(lia)) as U.
     rewrite minus_IZR, mult_IZR in U; fold (unit_of p) in U; fold n d in U.
     apply (Rmult_le_compat_r (/ unit_of p)) in U; [|left; apply Rinv_0_lt_compat, P].
@@ -285,8 +280,7 @@ Proof.
         by (apply Rmult_le_pos; [exact Hc|left; apply Rinv_0_lt_compat, Pdu]).
       apply sqrt_le_1_alt.
       assert (Sq : (c * c <= X)%Z).
-      { apply le_IZR in Hc; pose proof (Z.sqrt_spec X HX) as [S _].
-        assert (c <= Z.sqrt X)%Z by (unfold c; lia); nia. }
+      { apply le_IZR in Hc; assert (c <= root)%Z by (unfold c; lia); nia. }
       apply IZR_le in Sq; unfold X in Sq; rewrite !mult_IZR in Sq; fold n in Sq.
       apply Rle_trans with (IZR shrunk / unit_of p * (r * v)).
       * replace (IZR shrunk / unit_of p * (r * v))
@@ -344,9 +338,10 @@ Theorem laplace_step_losses_sound dense tail L L' :
    sound_list L' /\ below_profile l p q (profile (stands_for (Q2R step) (unit_of w) L'))).
 Proof.
   unfold laplace_step_losses; destruct (laplace_removal_heights _ _ _ _) as [above|] eqn:Ea; [|discriminate].
-  intros E; apply (both_losses_sound w bits step Hw Hbits Hstep above _ _ dense tail L L' E
-                     (laplace_removal_heights_sound above Ea)).
-  intros y Py; apply laplace_mirrored; [lra|exact Py].
+  intros E; apply (both_losses_sound w bits step Hw Hbits Hstep above _ (laplace_at far) dense tail L L' E).
+  - exact (laplace_removal_heights_sound above Ea).
+  - lra.
+  - apply laplace_symmetric.
 Qed.
 
 Theorem laplace_batch_losses_sound dense tail L :

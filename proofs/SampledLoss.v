@@ -50,6 +50,9 @@ Definition decay (bits : Z) (step : Q) (gap : Z) : option Z :=
   | None => None
   end.
 
+(** The most places of a list: longer ones take too long. *)
+Definition most_places : Z := 2 ^ 21.
+
 (** The loss of checked dots. *)
 Definition checked (w bits : Z) (step : Q) (beyond : Z) (descending : list dot) :
   option whole_loss :=
@@ -61,8 +64,10 @@ Definition checked (w bits : Z) (step : Q) (beyond : Z) (descending : list dot) 
           if (0 <=? beyond) && (2 ^ w <=? beyond + above) then
             match rev descending with
             | (bottom :: _) as ascending =>
-                Some {| first := place bottom; masses := fill (place bottom) ascending;
-                        beyond := beyond |}
+                if place top - place bottom <=? most_places
+                then Some {| first := place bottom; masses := fill (place bottom) ascending;
+                             beyond := beyond |}
+                else None
             | [] => None
             end
           else None
@@ -400,7 +405,8 @@ Proof.
   destruct (descend _ _ _ _ _ _ dots) as [above|] eqn:D; [|discriminate].
   destruct (_ && _) eqn:G; [|discriminate]; apply andb_true_iff in G as [Gb Gf].
   apply Z.leb_le in Gb, Gf.
-  destruct (rev dots) as [|bottom rest] eqn:Er; [discriminate|]; injection E as <-.
+  destruct (rev dots) as [|bottom rest] eqn:Er; [discriminate|].
+  destruct (_ <=? most_places)%Z; [|discriminate]; injection E as <-.
   set (S := Loss (map atom (rev dots)) (IZR beyond / unit)).
   destruct (descend_sound S dots 0 0 (place top + 1) [] beyond above D) as (All & Sorted & Full).
   - lia.
@@ -645,23 +651,23 @@ Proof.
     eapply Rle_trans; [apply Le, exp_pos|apply (Known k I Logic.I)].
 Qed.
 
-(** [G] in the first order, [H] in the other, which mirrors it. *)
-Theorem both_losses_sound above (G H : R -> R -> R) dense tail L L' :
+(** A sample that sees a record with probability [r], of laws that mirror each other. *)
+Theorem both_losses_sound above r (G : R -> R -> R) dense tail L L' :
   both_losses w bits above step dense tail = Some (L, L') ->
   (forall low high n y, True -> 0 < y ->
      IZR low / unit_of p <= y <= IZR high / unit_of p -> above low high = Some n ->
-     G 1 y <= IZR n / unit_of p) ->
-  (forall y, 0 < y -> H 1 (/ y) = 1 - / y + / y * G 1 y) ->
+     removal_profile r G 1 y <= IZR n / unit_of p) ->
+  0 <= r <= 1 -> symmetric_profile G ->
   forall A (l : list A) p q, distribution l p -> nonneg l q ->
-  (below_profile l p q G ->
+  (below_profile l p q (removal_profile r G) ->
    sound_list L /\ below_profile l p q (profile (stands_for h (unit_of w) L))) /\
-  (below_profile l p q H ->
+  (below_profile l p q (addition_profile r G) ->
    sound_list L' /\ below_profile l p q (profile (stands_for h (unit_of w) L'))).
 Proof.
-  intros E Above Mirror A l p q Dp Nq.
-  pose proof (sided_losses_sound above (G 1) dense tail L L' (fun low high n y => Above low high n y I) E A l p q Dp Nq) as S.
-  split; intros B; [apply (proj1 (S G) B); intros; lra|apply (proj2 (S H) B)].
-  intros y Hy; rewrite Mirror by exact Hy; lra.
+  intros E Above Hr Symmetric A l p q Dp Nq.
+  pose proof (sided_losses_sound above (removal_profile r G 1) dense tail L L' (fun low high n y => Above low high n y I) E A l p q Dp Nq) as S.
+  split; intros B; [apply (proj1 (S _) B); intros; lra|apply (proj2 (S _) B)].
+  intros y Hy; rewrite addition_of_removal by assumption; lra.
 Qed.
 
 Theorem step_losses_sound dense tail L L' :
@@ -673,8 +679,9 @@ Theorem step_losses_sound dense tail L L' :
    sound_list L' /\ below_profile l p q (profile (stands_for h (unit_of w) L'))).
 Proof.
   unfold step_losses; destruct (removal_heights _ _ _ _) as [above|] eqn:Ea; [|discriminate].
-  intros E; apply (both_losses_sound above _ _ dense tail L L' E (removal_heights_sound above Ea)).
-  intros y Py; apply addition_of_removal; [lra|exact Py].
+  intros E; apply (both_losses_sound above _ F dense tail L L' E (removal_heights_sound above Ea)).
+  - lra.
+  - apply gaussian_symmetric.
 Qed.
 
 (** Both orders are bounded alike at thresholds above one; below, by the other order. *)

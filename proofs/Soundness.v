@@ -15,9 +15,6 @@ Open Scope R_scope.
 
 (** ** Sums over lists *)
 
-Lemma total_permutation {A} (l l' : list A) f : Permutation l l' -> total l f = total l' f.
-Proof. induction 1; simpl; lra. Qed.
-
 Lemma total_concat_repeat {A} (l : list A) n f :
   total (concat (repeat l n)) f = INR n * total l f.
 Proof.
@@ -103,7 +100,7 @@ Definition cost (i : positive) : R :=
   | Some (DiscreteLaplaceStep _ squared _ scale) => Q2R (whole_root squared) / Q2R scale
   | Some (ResponseStep truth answers) => Rabs (ln (Q2R (odds truth answers)))
   | Some (SampledLaplaceStep drawn _ squared _ scale) =>
-      ln (amplified (Q2R (share_drawn drawn)) (sqrt (Q2R squared) / Q2R scale))
+      ln (amplified (Q2R (share_drawn 1 drawn)) (sqrt (Q2R squared) / Q2R scale))
   | _ => 0
   end.
 
@@ -154,15 +151,55 @@ Proof.
   - destruct Hd as [Ha Hn]; apply relation_eqb_eq in Ha; apply Pos.ltb_lt in Hn; auto.
 Qed.
 
-(** A record is drawn with that probability, where it is asked. *)
-Lemma drawn_share drawn d : scheme_fits drawn d -> 0 < Q2R (share_drawn drawn) <= 1.
+Lemma any_of_real rate group :
+  Q2R (any_of rate group) = 1 - none (Q2R rate) (Pos.to_nat group).
 Proof.
-  destruct drawn as [rate|size records|size records]; cbn [scheme_fits share_drawn]; intros Fits;
-    [apply Fits| |rewrite Q2R_number; lra].
-  assert (P : 0 < IZR (Zpos records)) by (apply IZR_lt; reflexivity).
-  unfold Q2R; cbn [Qnum Qden]; split; [apply Rdiv_lt_0_compat; [apply IZR_lt; reflexivity|exact P]|].
-  apply Rmult_le_reg_r with (1 := P); rewrite Rmult_assoc, Rinv_l, Rmult_1_r, Rmult_1_l by lra.
-  apply IZR_le, Pos2Nat.inj_le; exact (proj2 Fits).
+  assert (Pd : 0 < IZR (Zpos (Qden rate))) by (apply IZR_lt; reflexivity).
+  assert (Pow : forall z, IZR (z ^ Zpos group) = IZR z ^ Pos.to_nat group)
+    by (intros z; rewrite pow_IZR, positive_nat_Z; reflexivity).
+  pose proof (pow_lt _ (Pos.to_nat group) Pd) as Pm.
+  unfold any_of, none; cbv zeta; unfold Q2R at 1; cbn [Qnum Qden].
+  rewrite Z2Pos.id by (apply Z.pow_pos_nonneg; lia).
+  rewrite minus_IZR, !Pow, minus_IZR.
+  replace (1 - Q2R rate) with ((IZR (Zpos (Qden rate)) - IZR (Qnum rate)) * / IZR (Zpos (Qden rate)))
+    by (unfold Q2R; field; lra).
+  rewrite Rpow_mult_distr, pow_inv by lra; field; lra.
+Qed.
+
+Lemma share_of_batch_real size records :
+  Q2R (share_of_batch size records) = 1 /\ (records <= size)%positive \/
+  Q2R (share_of_batch size records) = INR (Pos.to_nat size) / INR (Pos.to_nat records) /\ (size < records)%positive.
+Proof.
+  unfold share_of_batch; destruct (Pos.ltb_spec size records) as [L|L].
+  - right; split; [|exact L]; unfold Q2R; cbn [Qnum Qden]; rewrite !INR_IZR_INZ, !positive_nat_Z; reflexivity.
+  - left; split; [apply Q2R_number|exact L].
+Qed.
+
+Lemma share_of_batch_within size records : 0 < Q2R (share_of_batch size records) <= 1.
+Proof.
+  pose proof (pos_INR_nat_of_P size) as Ps; pose proof (pos_INR_nat_of_P records) as Pr.
+  destruct (share_of_batch_real size records) as [[-> _]|[-> L]]; [lra|].
+  apply Pos2Nat.inj_lt, lt_INR in L; split; [apply Rdiv_lt_0_compat; assumption|].
+  apply Rmult_le_reg_r with (1 := Pr); unfold Rdiv; rewrite Rmult_assoc, Rinv_l by lra; lra.
+Qed.
+
+Lemma any_of_within rate group : 0 < Q2R rate <= 1 -> 0 < Q2R (any_of rate group) <= 1.
+Proof.
+  intros Hr; rewrite any_of_real.
+  pose proof (none_within (Q2R rate) ltac:(lra) (Pos.to_nat group)) as N; split; [|lra].
+  assert (none (Q2R rate) (Pos.to_nat group) <= 1 - Q2R rate); [|lra].
+  destruct (Pos.to_nat group) as [|k] eqn:E; [pose proof (Pos2Nat.is_pos group); lia|].
+  unfold none; simpl; pose proof (none_within (Q2R rate) ltac:(lra) k) as N'; unfold none in N'.
+  assert (0 <= 1 - Q2R rate) by lra; nra.
+Qed.
+
+(** Records are drawn with that probability, where it is asked. *)
+Lemma drawn_share many drawn d : scheme_fits drawn d -> 0 < Q2R (share_drawn many drawn) <= 1.
+Proof.
+  destruct drawn as [rate|size records|size records]; cbn [scheme_fits share_drawn]; intros Fits.
+  - apply any_of_within, Fits.
+  - apply share_of_batch_within.
+  - rewrite Q2R_number; lra.
 Qed.
 
 Lemma sampled_found i drawn moved squared d std :
@@ -802,13 +839,67 @@ Proof.
     + clear x y Dxy I; intros x y Dxy; apply (whole_moves h x y squared Whole Sq (Moves j x y R Dxy)).
 Qed.
 
-(** The two orders of data sets that differ by a record; replace-one has one order. *)
-Definition one_order (with_first : bool) (a b : list X) : Prop :=
-  r0 <> ReplaceOne -> if with_first then loses null r0 a b else loses null r0 b a.
+(** Data sets that differ by so many records of party [j] at most. *)
+Definition within_steps (k j : nat) (x y : nat -> list X) : Prop :=
+  exists i, (i <= k)%nat /\ steps (differ_at adj j) i x y.
+
+Lemma own_steps (near : list X -> list X -> Prop) k j x y : steps (differ_at near j) k x y -> steps near k (x j) (y j).
+Proof.
+  revert y; induction k as [|k IH]; intros y; [intros <-; reflexivity|].
+  intros (z & S & [A _]); exists (z j); split; [apply IH, S|exact A].
+Qed.
+
+(** They move a value by as many times what one of them does. *)
+Lemma far_within (dist : (nat -> list X) -> (nat -> list X) -> R) (a : R) j k x y :
+  (forall x, dist x x = 0) -> (forall x y z, dist x z <= dist x y + dist y z) ->
+  (forall x y, differ_at adj j x y -> dist x y <= a) ->
+  steps (differ_at adj j) k x y -> dist x y <= INR k * a.
+Proof.
+  intros Z T One; revert y; induction k as [|k IH]; intros y.
+  - intros <-; rewrite Z; simpl; lra.
+  - intros (z & S' & A); rewrite S_INR; specialize (IH z S'); specialize (One z y A).
+    pose proof (T x z y); lra.
+Qed.
+
+Lemma far_in_l1 h k j squared d s x y :
+  derived r0 d = Some s -> Q2R s = Q2R squared ->
+  (forall j data (signs : nat -> R), reads r h j = true -> (forall i, Rabs (signs i) = 1) ->
+     derives null r0 d (euclidean 1)
+       (fun part _ => total (seq 0 (dimension r h)) (fun i =>
+          signs i * value r h (with_part data j part) i))) ->
+  reads r h j = true -> within_steps k j x y ->
+  total (seq 0 (dimension r h)) (fun i => Rabs (value r h x i - value r h y i))
+    <= INR k * sqrt (Q2R squared).
+Proof.
+  intros D E Read R (i & Le & Sxy); apply Rle_trans with (INR i * sqrt (Q2R squared));
+    [|apply Rmult_le_compat_r; [apply sqrt_pos|apply le_INR, Le]].
+  apply (far_within (fun x y => total (seq 0 (dimension r h)) (fun i => Rabs (value r h x i - value r h y i)))
+           _ j); [| | |exact Sxy].
+  - intros u; apply total_zero; intros n _; rewrite Rminus_diag_eq by reflexivity; apply Rabs_R0.
+  - intros u v w; rewrite <- total_plus; apply total_le; intros n _.
+    replace (value r h u n - value r h w n)
+      with ((value r h u n - value r h v n) + (value r h v n - value r h w n)) by ring.
+    apply Rabs_triang.
+  - intros u v Duv; apply (moved_in_l1 h j squared d s); assumption.
+Qed.
 
 (** ** Samples of any noise *)
 
 Section Samples.
+
+(** So many records at once, of one party. *)
+Variable many : positive.
+
+Notation times := (Pos.to_nat many).
+
+(** The two orders of data sets that differ by such records: with them against without them (or with
+    null ones), or the other way round. *)
+Definition in_order (with_first : bool) (a b : list X) : Prop :=
+  if with_first then steps (loses null r0) times a b else steps (loses null r0) times b a.
+
+(** Replace-one has one order. *)
+Definition oriented (with_first : bool) (a b : list X) : Prop :=
+  r0 <> ReplaceOne -> in_order with_first a b.
 
 Variables (h : history) (j : nat) (drawn : scheme) (d : derivation).
 Hypotheses (Fits : scheme_fits drawn d) (Samples : samples_as null r h drawn r0).
@@ -838,105 +929,183 @@ Qed.
 
 Hypothesis Read : reads r h j = true.
 
-Variable F : R -> R -> R.
-Hypothesis near : forall u v, differ_at adj j u v -> below_profile outcomes (M u) (M v) F.
+(** What so many records do, where nothing is sampled. *)
+Variable F : nat -> R -> R -> R.
+Hypothesis near : forall k u v, within_steps k j u v -> below_profile outcomes (M u) (M v) (F k).
 
-Lemma batch_sample_below x y share :
-  (forall a b, 0 <= a -> 0 <= b -> plus_part (a - b) <= F a b) ->
-  contrast_of_one drawn r0 = Batched share 1 -> differ_at adj j x y ->
-  below_profile outcomes (on_all x) (on_all y) (replaced_profile (Q2R share) F).
+Lemma all_laws x : distribution outcomes (on_all x).
+Proof. apply on_samples_distribution; [exact draws_are_laws|exact Laws]. Qed.
+
+(** One part's records replaced. *)
+Lemma near_replaced k u v :
+  r0 = ReplaceOne -> same_but j u v -> steps replace_one k (u j) (v j) -> below_profile outcomes (M u) (M v) (F k).
 Proof.
-  intros Ge E Dxy; pose proof draws_are_laws as Draw; destruct Samples as (As & U & In_sample & _).
+  intros E Suv S; apply near; exists k; split; [lia|]; rewrite E; apply (with_part_steps j k u v S Suv).
+Qed.
+
+Lemma batch_sample_below size records x y :
+  drawn = FixedBatch size records -> same_but j x y -> steps (differ_at adj j) times x y ->
+  below_profile outcomes (on_all x) (on_all y) (replaced_profile (Q2R (share_of_batch (many * size) records)) (F times)).
+Proof.
+  intros E Same Sxy; pose proof draws_are_laws as Draw; destruct Samples as (As & U & In_sample & _).
   assert (Drawn : In j (sampled_parties r h)) by apply In_sample, Read.
-  destruct drawn as [rate|size records|size records]; cbn [contrast_of_one scheme_fits] in *;
-    [revert E; destruct r0; discriminate| |discriminate].
-  injection E as <-; unfold draws_as in As; destruct (sampled_by r h) as [q|n k filler|n k filler];
-    try contradiction; cbn [draws_of] in *.
-  destruct As as [-> ->], Fits as [Ea Fit].
+  rewrite E in *; cbn [scheme_fits] in *; destruct Fits as [Ea Fit]; unfold draws_as in As.
+  destruct (sampled_by r h) as [q|n k filler|n k filler]; try contradiction; cbn [draws_of] in *.
+  destruct As as [-> ->]; apply own_steps in Sxy; rewrite Ea in Sxy.
   apply (on_samples_profile (batches (Pos.to_nat size) (Pos.to_nat records) filler) M Draw outcomes
-           Laws j (fun _ : unit => F) (fun _ => replace_one)) with (part := x j) (part' := y j); auto.
-  - intros _ u v Suv A; apply near; split; [rewrite Ea; exact A|exact Suv].
-  - exact (proj2 Dxy).
-  - intros M' Laws' Step.
-    assert (Share : Q2R (Zpos size # records) = INR (Pos.to_nat size) / INR (Pos.to_nat records))
-      by (unfold Q2R; cbn [Qnum Qden]; rewrite !INR_IZR_INZ, !positive_nat_Z; reflexivity).
-    rewrite Share.
-    apply (batch_replaced (Pos.to_nat size) (Pos.to_nat records) filler); try assumption.
+           Laws j (fun _ : unit => F times) (fun _ => swapped times)) with (part := x j) (part' := y j); auto.
+  - intros _ u v Suv T; apply swapped_steps in T as (i & Le & T); apply near.
+    exists i; split; [exact Le|]; rewrite Ea; apply (with_part_steps j i u v T Suv).
+  - intros M' Laws' Near; pose proof (share_of_batch_within (many * size) records) as Share.
+    pose proof (pos_INR_nat_of_P size) as Psz; pose proof (pos_INR_nat_of_P records) as Prc.
+    apply (batch_swapped (Pos.to_nat size) (Pos.to_nat records) times filler); try assumption.
     + split; [apply Pos2Nat.is_pos|exact Fit].
-    + apply (Step tt).
-    + destruct Dxy as [A _]; rewrite Ea in A; exact A.
+    + destruct (share_of_batch_real (many * size) records) as [[Es _]|[-> Lt]]; [left; exact Es|right].
+      rewrite Pos2Nat.inj_mul, mult_INR; split; [|apply Rle_refl].
+      apply Pos2Nat.inj_lt in Lt; rewrite Pos2Nat.inj_mul in Lt.
+      pose proof (Pos2Nat.is_pos size); pose proof (Pos2Nat.is_pos many); nia.
+    + apply (Near tt).
+    + apply replaced_swapped, Sxy.
 Qed.
 
-Lemma poisson_sample_below (with_first : bool) x y rate :
-  contrast_of_one drawn r0 = Removed rate -> differ_at adj j x y -> one_order with_first (x j) (y j) ->
+Lemma copies_sample_below size records x y y0 t :
+  drawn = WithReplacement size records -> (many < records)%positive ->
+  same_but j x y -> steps (differ_at adj j) times x y ->
+  let chance := chance (Q2R (Zpos many # records)) (Pos.to_nat size) in
+  1 <= y0 -> (forall k, 0 <= t k) ->
+  total (seq 1 (Pos.to_nat size)) (fun k => chance k * t k) <= (y0 - 1) * chance 0%nat ->
   below_profile outcomes (on_all x) (on_all y)
-    (if with_first then removal_profile (Q2R rate) F else addition_profile (Q2R rate) F).
+    (at_point y0 (total (seq 1 (Pos.to_nat size)) (fun k => chance k * F k 1 (y0 + t k)))).
 Proof.
-  intros E Dxy O; pose proof draws_are_laws as Draw; destruct Samples as (As & U & In_sample & Absent).
+  intros E Few Same Sxy chance Hy Ht Within; pose proof draws_are_laws as Draw; destruct Samples as (As & U & In_sample & _).
   assert (Drawn : In j (sampled_parties r h)) by apply In_sample, Read.
-  destruct drawn as [rate'|size records|size records]; cbn [contrast_of_one scheme_fits] in *; [|discriminate|discriminate].
-  assert (Ea : r0 <> ReplaceOne) by (intros Er; rewrite Er in E; discriminate).
-  assert (rate' = rate) as -> by (revert E; destruct r0; cbn; congruence); clear E.
-  unfold draws_as in As; destruct (sampled_by r h) as [q|n k filler|n k filler]; try contradiction.
-  cbn [draws_of] in *; subst q; destruct Fits as [Hr _].
-  assert (O' : exists before z after,
-            let without := before ++ match r0 with ZeroOutOne => null :: after | _ => after end in
-            if with_first then x j = before ++ z :: after /\ y j = without
-            else x j = without /\ y j = before ++ z :: after).
-  { specialize (O Ea); destruct with_first; destruct O as (before & z & after & -> & ->);
-      exists before, z, after; split; reflexivity. }
-  destruct O' as (before & z & after & O').
-  set (kept := match r0 with ZeroOutOne => null :: after | _ => after end) in O'.
-  (* a null record is not there *)
-  assert (Gone : forall u y', on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part u j (before ++ kept)) y'
-            = on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part u j (before ++ after)) y').
-  { intros u y'; unfold kept; destruct r0 eqn:Er0; try reflexivity.
-    apply invisible_on_samples; [|exact U]; intros data s1 s2.
-    rewrite (by_value _ _ (Absent eq_refl j data s1 s2 Read)); reflexivity. }
-  (* so that a record more in a sample is a neighbour *)
-  assert (Step : forall u v, same_but j u v -> add_remove_one (u j) (v j) ->
-            below_profile outcomes (M u) (M v) F).
-  { intros u v Suv A.
-    destruct r0 eqn:Er0; [congruence| |apply near; split; assumption].
-    assert (Null : forall u s1 s2, u j = s1 ++ s2 ->
-              M u = M (with_part u j (s1 ++ null :: s2)) /\ with_part u j (s1 ++ null :: s2) j = s1 ++ null :: s2).
-    { intros t s1 s2 E; split; [|apply with_part_own].
-      rewrite (by_value _ _ (Absent eq_refl j t s1 s2 Read)), <- E, with_own_part; reflexivity. }
-    inversion A as [s1 s2 z' E1 E2|s1 s2 z' E1 E2].
-    - destruct (Null v s1 s2 (eq_sym E2)) as [-> Own]; apply near; split.
-      + rewrite Own, <- E1; constructor.
-      + intros i N; rewrite with_part_other by exact N; apply Suv, N.
-    - destruct (Null u s1 s2 (eq_sym E1)) as [-> Own]; apply near; split.
-      + rewrite Own, <- E2; constructor.
-      + intros i N; rewrite with_part_other by exact N; apply Suv, N. }
-  pose proof (on_samples_profile (draws (Q2R rate)) M Draw outcomes Laws j (fun _ : unit => F)
-                (fun _ => add_remove_one) (fun _ => Step)) as Below.
-  pose proof (same_with_part x y j (proj2 Dxy)) as Ey.
-  pose proof (eq_sym (with_own_part x j)) as Ex.
-  assert (Same : forall part part', same_but j (with_part x j part) (with_part x j part')).
-  { intros part part' i N; rewrite !with_part_other by exact N; reflexivity. }
-  destruct with_first, O' as [Exj Eyj]; rewrite Exj in Ex; rewrite Eyj in Ey; rewrite Ex, Ey;
-    intros a b Ha Hb.
-  - eapply Rle_trans; [right; apply total_ext; intros m _; rewrite Gone; reflexivity|].
-    apply (Below _ _ _ _ (before ++ z :: after) (before ++ after) U Drawn (Same _ _)
-             (with_part_own _ _ _) (with_part_own _ _ _)); try assumption.
-    intros M' Laws' Step'; apply poisson_removal; [lra|exact Laws'|exact (Step' tt)].
-  - eapply Rle_trans; [right; apply total_ext; intros m _; rewrite Gone; reflexivity|].
-    apply (Below _ _ _ _ (before ++ after) (before ++ z :: after) U Drawn (Same _ _)
-             (with_part_own _ _ _) (with_part_own _ _ _)); try assumption.
-    intros M' Laws' Step'; apply poisson_addition; [lra|exact Laws'|exact (Step' tt)].
+  rewrite E in *; cbn [scheme_fits] in *; destruct Fits as [Ea _]; unfold draws_as in As.
+  destruct (sampled_by r h) as [q|n k filler|n k filler]; try contradiction; cbn [draws_of] in *.
+  destruct As as [-> ->]; apply own_steps in Sxy; rewrite Ea in Sxy.
+  assert (Share : Q2R (Zpos many # records) = INR times / INR (Pos.to_nat records))
+    by (unfold Q2R; cbn [Qnum Qden]; rewrite !INR_IZR_INZ, !positive_nat_Z; reflexivity).
+  unfold chance in *; clear chance; rewrite Share in *.
+  apply (on_samples_profile (copies (Pos.to_nat size) (Pos.to_nat records) filler) M Draw outcomes
+           Laws j F (steps replace_one)) with (part := x j) (part' := y j); auto.
+  - intros k u v Suv S; apply near_replaced; assumption.
+  - intros M' Laws' Step; apply at_point_below;
+      try (apply on_drawn_distribution; [apply Draw|exact Laws']).
+    apply (copies_replaced (Pos.to_nat size) (Pos.to_nat records) times filler outcomes M' F); try assumption; [|lra].
+    split; [apply Pos2Nat.is_pos|apply Pos2Nat.inj_lt, Few].
 Qed.
+
+Section Poisson.
+
+Variable rate : Q.
+Hypothesis is_poisson : drawn = Poisson rate.
+Hypothesis Not_replaced : r0 <> ReplaceOne.
+
+Lemma poisson_rate : 0 < Q2R rate <= 1.
+Proof. rewrite is_poisson in Fits; apply Fits. Qed.
+
+(** So many records less, or null ones, in a sample. *)
+Lemma near_thinned k u v :
+  same_but j u v -> thinned k (u j) (v j) -> below_profile outcomes (M u) (M v) (F k).
+Proof.
+  destruct Samples as (_ & _ & _ & Absent); intros Suv T; destruct r0 eqn:Er0; [congruence| |].
+  - destruct (thinned_hidden null k _ _ T) as [z H]; destruct (hidden_steps null k _ _ _ H) as (i & Le & S).
+    assert (Ev : M v = M (with_part u j z)).
+    { rewrite (same_with_part u v j Suv); symmetry.
+      apply (hidden_unseen null (fun part => M (with_part u j part)) k _ _ _) with (2 := H).
+      intros before after; apply by_value, (Absent eq_refl j u before after Read). }
+    rewrite Ev; apply near; exists i; split; [exact Le|]; rewrite Er0.
+    rewrite <- (with_own_part u j) at 1; apply (with_part_steps j); [rewrite !with_part_own; exact S|].
+    intros n N; rewrite !with_part_other by exact N; reflexivity.
+  - apply thinned_steps in T as (i & Le & S); apply near; exists i; split; [exact Le|].
+    rewrite Er0; apply (with_part_steps j i u v S Suv).
+Qed.
+
+(** Null records in it are as if they were not there. *)
+Lemma lost_thinned data a b : steps (loses null r0) times a b -> exists b',
+  thinned times a b' /\ forall m, on_all (with_part data j b) m = on_all (with_part data j b') m.
+Proof.
+  destruct Samples as (As & U & _ & Absent); intros Ls; destruct r0 eqn:Er0; [congruence| |].
+  - assert (H : exists b', hidden null times a b b').
+    { clear - Ls; revert b Ls; induction times as [|k IH]; intros b; [intros <-; exists a; apply hidden_all|].
+      intros (z & Ls & before & w & after & -> & ->); destruct (IH _ Ls) as [z' H].
+      apply (hidden_more null k a _ z' before w after H eq_refl). }
+    destruct H as [b' H]; exists b'; split; [apply (hidden_thinned _ _ _ _ _ H)|]; intros m.
+    apply (hidden_unseen null (fun part => on_all (with_part data j part) m) times a) with (2 := H).
+    unfold draws_as in As; rewrite is_poisson in As; destruct (sampled_by r h) as [q|n k filler|n k filler];
+      try contradiction; cbn [draws_of]; subst q.
+    intros before after; apply invisible_on_samples; [|exact U]; intros data' s1 s2.
+    rewrite (by_value _ _ (Absent eq_refl j data' s1 s2 Read)); reflexivity.
+  - exists b; split; [|reflexivity].
+    clear - Ls; revert b Ls; induction times as [|k IH]; intros b; [intros <-; apply thinned_all|].
+    intros (z & Ls & before & w & after & -> & ->); exact (thinned_more k a _ before after w (IH _ Ls) eq_refl).
+Qed.
+
+(** A bound on two such samples, from one on two samples of which one has so many records less. *)
+Lemma poisson_lost data a b G :
+  steps (loses null r0) times a b ->
+  (forall b' (M' : list X -> list (Rbar * Rbar) -> R), thinned times a b' ->
+     (forall s, distribution outcomes (M' s)) ->
+     (forall k s s', thinned k s s' -> below_profile outcomes (M' s) (M' s') (F k)) ->
+     below_profile outcomes (on_sample (Q2R rate) M' a) (on_sample (Q2R rate) M' b') G) ->
+  below_profile outcomes (on_all (with_part data j a)) (on_all (with_part data j b)) G.
+Proof.
+  intros Ls Own; pose proof draws_are_laws as Draw; destruct (lost_thinned data a b Ls) as (b' & T & Alike).
+  destruct Samples as (As & U & In_sample & _).
+  assert (Drawn : In j (sampled_parties r h)) by apply In_sample, Read.
+  unfold draws_as in As; rewrite is_poisson in As; destruct (sampled_by r h) as [q|n k filler|n k filler];
+    try contradiction; cbn [draws_of] in *; subst q.
+  intros u v Hu Hv; eapply Rle_trans; [right; apply total_ext; intros m _; rewrite Alike; reflexivity|].
+  apply (on_samples_profile (draws (Q2R rate)) M Draw outcomes Laws j F thinned near_thinned G _ _ _ a b' U Drawn);
+    try assumption; try apply with_part_own.
+  - intros i N; rewrite !with_part_other by exact N; reflexivity.
+  - intros M' Laws' Near; apply Own; assumption.
+Qed.
+
+Lemma poisson_gathered data a b y0 t :
+  steps (loses null r0) times a b -> 0 <= y0 -> (forall k, 0 <= t k) -> drawn_mean (Q2R rate) times t <= y0 ->
+  below_profile outcomes (on_all (with_part data j a)) (on_all (with_part data j b))
+    (at_point y0 (drawn_mean (Q2R rate) times (fun k => F k 1 (t k)))).
+Proof.
+  pose proof poisson_rate as Hr; intros Ls Hy Ht Within; apply poisson_lost; [exact Ls|].
+  intros b' M' T Laws' Near; apply at_point_below; try (apply on_sample_distribution; [lra|exact Laws']).
+  apply poisson_thinned; try assumption; try lra; [intros k s s' _; apply Near|intros; apply Laws'].
+Qed.
+
+Lemma poisson_sample_below (with_first : bool) x y :
+  symmetric_profile (F times) ->
+  (forall a b, 0 <= a -> 0 <= b -> plus_part (a - b) <= F times a b) -> (forall a, 0 <= a -> F times a 0 <= a) ->
+  same_but j x y -> in_order with_first (x j) (y j) ->
+  below_profile outcomes (on_all x) (on_all y)
+    (if with_first then removal_profile (Q2R (any_of rate many)) (F times)
+     else addition_profile (Q2R (any_of rate many)) (F times)).
+Proof.
+  pose proof poisson_rate as Hr; intros Sym Ge All Same O.
+  pose proof (same_with_part x y j Same) as Ey; pose proof (eq_sym (with_own_part x j)) as Ex.
+  assert (Removal : forall a b, steps (loses null r0) times a b ->
+            below_profile outcomes (on_all (with_part x j a)) (on_all (with_part x j b))
+              (removal_profile (Q2R (any_of rate many)) (F times))).
+  { intros a b Ls; apply poisson_lost; [exact Ls|]; intros b' M' T Laws' Near.
+    apply (poisson_removal_at_most (Q2R rate) (Q2R (any_of rate many)) outcomes M' (F times) times);
+      try assumption; try lra; [apply any_of_within, Hr|rewrite any_of_real; apply Rle_refl|apply Near|apply Sym]. }
+  destruct with_first; cbn [in_order] in O; specialize (Removal _ _ O);
+    [rewrite with_own_part, <- Ey in Removal; exact Removal|].
+  rewrite with_own_part, <- Ey in Removal.
+  apply addition_turned; try apply all_laws; try assumption; pose proof (any_of_within rate many Hr); lra.
+Qed.
+
+End Poisson.
 
 End Samples.
 
 (** Every pair of neighbours is in one order or the other. *)
-Lemma some_order a b : adj a b -> exists with_first, one_order with_first a b.
+Lemma some_order a b : adj a b -> exists with_first, oriented 1 with_first a b.
 Proof.
-  intros A; unfold one_order; destruct r0.
+  assert (One : forall u v, loses null r0 u v -> steps (loses null r0) 1 u v) by (intros u v L; exists u; split; [reflexivity|exact L]).
+  intros A; unfold oriented, in_order; change (Pos.to_nat 1) with 1%nat; destruct r0 eqn:Er0.
   - exists true; congruence.
-  - inversion A as [before after z|before after z]; [exists true|exists false]; intros _;
+  - inversion A as [before after z|before after z]; [exists true|exists false]; intros _; apply One;
       exists before, z, after; auto.
-  - inversion A as [before after z|before after z]; [exists true|exists false]; intros _;
+  - inversion A as [before after z|before after z]; [exists true|exists false]; intros _; apply One;
       exists before, z, after; auto.
 Qed.
 
@@ -951,61 +1120,59 @@ Lemma laplace_by_value h b u v :
   value r h u = value r h v -> laplace_vector (value r h) b u = laplace_vector (value r h) b v.
 Proof. intros E; unfold laplace_vector; rewrite E; reflexivity. Qed.
 
-Lemma laplace_moved_below h j squared d s b u v :
+Lemma laplace_moved_below h j squared d s b k u v :
   0 < Q2R b -> derived r0 d = Some s -> Q2R s = Q2R squared ->
   (forall j data (signs : nat -> R), reads r h j = true -> (forall i, Rabs (signs i) = 1) ->
      derives null r0 d (euclidean 1)
        (fun part _ => total (seq 0 (dimension r h)) (fun i =>
           signs i * value r h (with_part data j part) i))) ->
-  reads r h j = true -> differ_at adj j u v ->
+  reads r h j = true -> within_steps k j u v ->
   below_profile (vector_outcomes (dimension r h) (cuts r h))
     (laplace_vector (value r h) (Q2R b) u) (laplace_vector (value r h) (Q2R b) v)
-    (laplace_at (sqrt (Q2R squared) / Q2R b)).
+    (laplace_at (INR k * (sqrt (Q2R squared) / Q2R b))).
 Proof.
   intros B D E Read R Duv; unfold laplace_at.
-  apply (vector_laplace_profile (differ_at adj j) (value r h) (Q2R b) (sqrt (Q2R squared))
+  replace (INR k * (sqrt (Q2R squared) / Q2R b)) with (INR k * sqrt (Q2R squared) / Q2R b) by (unfold Rdiv; ring).
+  apply (vector_laplace_profile (within_steps k j) (value r h) (Q2R b) (INR k * sqrt (Q2R squared))
            (dimension r h) (cuts r h)); [exact B| | |exact Duv].
   - apply (grids_ascend null c r run_satisfies h).
-  - intros x y Dxy; apply (moved_in_l1 h j squared d s); auto.
+  - intros x y Dxy; apply (far_in_l1 h k j squared d s); auto.
 Qed.
 
-(** A Laplace step on a sample: how far apart, in either order. *)
-Definition hidden_below (with_first : bool) (drawn : scheme) (far : R) {A} (l : list A)
+(** A Laplace step on a sample: how far apart so many records bring it, in either order. *)
+Definition hidden_below (many : positive) (with_first : bool) (drawn : scheme) (far : R) {A} (l : list A)
   (p q : A -> R) : Prop :=
-  match contrast_of_one drawn r0 with
-  | Removed rate =>
-      below_profile l p q
-        (if with_first then removal_profile (Q2R rate) (laplace_at far)
-         else addition_profile (Q2R rate) (laplace_at far))
-  | Batched share _ => below_profile l p q (replaced_profile (Q2R share) (laplace_at far))
-  | _ => True
+  let F := laplace_at (INR (Pos.to_nat many) * far) in
+  let share := Q2R (share_drawn many drawn) in
+  match drawn with
+  | Poisson _ => below_profile l p q (if with_first then removal_profile share F else addition_profile share F)
+  | FixedBatch _ _ => below_profile l p q (replaced_profile share F)
+  | WithReplacement _ _ => True
   end.
 
-Lemma sampled_laplace_below (with_first : bool) h j x y drawn moved squared d b :
+Lemma sampled_laplace_below many (with_first : bool) h j x y drawn moved squared d b :
   laplace_round null r h (Some (SampledLaplaceStep drawn moved squared d b)) ->
   mechanism_at c (mechanism_of h) = Some (SampledLaplaceStep drawn moved squared d b) ->
-  reads r h j = true -> differ_at adj j x y -> one_order with_first (x j) (y j) ->
-  hidden_below with_first drawn (sqrt (Q2R squared) / Q2R b)
+  reads r h j = true -> same_but j x y -> steps (differ_at adj j) (Pos.to_nat many) x y ->
+  oriented many with_first (x j) (y j) ->
+  hidden_below many with_first drawn (sqrt (Q2R squared) / Q2R b)
     (next_messages r h) (next_law r x h) (next_law r y h).
 Proof.
-  intros (moved' & squared' & d' & b' & [(F' & _)|[(drawn' & F' & N & S)|(F' & _)]] & Read & _) F R Dxy O;
+  intros (moved' & squared' & d' & b' & [(F' & _)|[(drawn' & F' & N & S)|(F' & _)]] & Read & _) F R Same Sxy O;
     [discriminate F'| |discriminate F']; injection F' as <- <- <- <- <-.
-  destruct (sampled_laplace_found _ _ _ _ _ _ F) as (-> & Fits & _ & B & s & D & E).
+  destruct (sampled_laplace_found _ _ _ _ _ _ F) as (-> & Fits & Hides & B & s & D & E).
   pose proof (fun data => laplace_laws h (Q2R b) data B) as Laws.
-  pose proof (fun u v => laplace_moved_below h j squared d s b u v B D E Read R) as Near.
-  unfold hidden_below, next_messages, next_law; rewrite N.
-  destruct (contrast_of_one drawn r0) as [rate|share one|rate one|size records|rate one] eqn:Ec; try exact I; apply numbers_below.
-  - apply (poisson_sample_below h j drawn d Fits S _ _ Laws (laplace_by_value h (Q2R b)) R _ Near);
-      assumption.
-  - assert (one = 1%positive) as -> by (revert Ec; destruct drawn, r0; cbn; congruence).
-    apply (batch_sample_below h j drawn d Fits S _ _ Laws R _ Near); try assumption.
-    intros u v Hu Hv; apply laplace_profile_ge; try assumption; left; apply exp_pos.
+  pose proof (fun k u v => laplace_moved_below h j squared d s b k u v B D E Read R) as Near.
+  unfold hidden_below, next_messages, next_law; rewrite N; cbv zeta.
+  destruct drawn as [rate|size records|size records]; [| |exact I]; apply numbers_below.
+  - assert (Ea : r0 <> ReplaceOne) by (intros Ea; rewrite Ea in Hides; discriminate Hides).
+    apply (poisson_sample_below many h j (Poisson rate) d Fits S _ _ Laws (laplace_by_value h (Q2R b)) R _ Near rate
+             eq_refl Ea with_first x y); [apply laplace_symmetric| | |exact Same|exact (O Ea)].
+    + intros; apply laplace_profile_ge; try assumption; left; apply exp_pos.
+    + intros a Ha; unfold laplace_at, laplace_profile; rewrite common_part_zero by (auto; lra); lra.
+  - apply (batch_sample_below many h j (FixedBatch size records) d Fits S _ _ Laws R _ Near size records x y);
+      auto.
 Qed.
-
-Lemma share_of_contrast drawn :
-  hides_all drawn r0 = true ->
-  contrast_of_one drawn r0 = Removed (share_drawn drawn) \/ contrast_of_one drawn r0 = Batched (share_drawn drawn) 1.
-Proof. destruct drawn, r0; cbn; try discriminate; auto. Qed.
 
 Lemma laplace_is_pure h :
   laplace_round null r h (mechanism_at c (mechanism_of h)) -> pure_round h.
@@ -1028,7 +1195,7 @@ Proof.
       * clear x y Dxy I; intros x y Dxy; apply (moved_in_l1 h j squared d s); auto.
   - rewrite F in G; destruct (sampled_laplace_found _ _ _ _ _ _ F) as (-> & Fits & Hides & B & _).
     pose proof (fun data => laplace_laws h (Q2R b) data B) as Laws.
-    pose proof (drawn_share drawn d Fits) as Share.
+    pose proof (drawn_share 1 drawn d Fits) as Share.
     assert (Far : 0 <= sqrt (Q2R squared) / Q2R b)
       by (apply Rmult_le_pos; [apply sqrt_pos|left; apply Rinv_0_lt_compat, B]).
     split; [|split; [|split]].
@@ -1038,14 +1205,16 @@ Proof.
     + intros j x y R Dxy; unfold next_law; rewrite N; extensionality m; destruct m as [v|]; [cbn [of_numbers]|reflexivity].
       apply (samples_unread h j drawn S _ (laplace_by_value h (Q2R b))); assumption.
     + intros j R x y Dxy; destruct (some_order _ _ (proj1 Dxy)) as [w O].
-      pose proof (sampled_laplace_below w h j x y drawn r0 squared d b G F R Dxy O) as W.
+      pose proof (sampled_laplace_below 1 w h j x y drawn r0 squared d b G F R (proj2 Dxy)
+                    (ex_intro _ x (conj eq_refl Dxy)) O) as W.
       set (far := sqrt (Q2R squared) / Q2R b) in *.
-      pose proof (amplified_at_least (Q2R (share_drawn drawn)) far ltac:(lra) Far) as One.
-      assert (Cost : exp (cost (mechanism_of h)) = amplified (Q2R (share_drawn drawn)) far)
+      pose proof (amplified_at_least (Q2R (share_drawn 1 drawn)) far ltac:(lra) Far) as One.
+      assert (Cost : exp (cost (mechanism_of h)) = amplified (Q2R (share_drawn 1 drawn)) far)
         by (unfold cost; rewrite F; fold far; apply exp_ln; lra).
-      rewrite Cost; unfold hidden_below in W.
-      destruct (share_of_contrast drawn Hides) as [Ec|Ec]; rewrite Ec in W;
-        apply (pure_of_profile _ _ _ _ (amplified (Q2R (share_drawn drawn)) far) W ltac:(lra)).
+      rewrite Cost; unfold hidden_below in W; cbv zeta in W; change (INR (Pos.to_nat 1)) with 1 in W.
+      rewrite Rmult_1_l in W; set (share := Q2R (share_drawn 1 drawn)) in *; clearbody share.
+      destruct drawn as [rate|size records|size records]; [| |destruct r0; discriminate Hides];
+        apply (pure_of_profile _ _ _ _ (amplified share far) W ltac:(lra)).
       * destruct w; [apply removal_amplified|apply addition_amplified]; lra.
       * apply replaced_amplified; lra.
   - destruct (laplace_found _ _ _ _ _ (or_intror (or_introl F))) as (-> & B & _ & s & D & E).
@@ -1168,7 +1337,7 @@ Proof.
   - apply Rabs_pos.
   - destruct (sampled_laplace_found _ _ _ _ _ _ F) as (_ & Fits & _ & B & _).
     rewrite <- ln_1; apply ln_le; [lra|]; apply amplified_at_least.
-    + pose proof (drawn_share drawn d Fits); lra.
+    + pose proof (drawn_share 1 drawn d Fits); lra.
     + apply Rmult_le_pos; [apply sqrt_pos|apply Rlt_le, Rinv_0_lt_compat, B].
   - destruct (laplace_found _ _ _ _ _ (or_intror (or_intror F))) as (_ & B & _).
     apply Rmult_le_pos; [apply sqrt_pos|apply Rlt_le, Rinv_0_lt_compat, B].
@@ -1392,11 +1561,6 @@ Hypothesis shares : forall i, 0 < Q2R (share i) < 1.
 Notation times := (Pos.to_nat many).
 Notation far := (IZR (Zpos many)).
 
-(** The two orders of data sets that differ by such records: with them against without them (or with
-    null ones), or the other way round. *)
-Definition in_order (with_first : bool) (a b : list X) : Prop :=
-  if with_first then steps (loses null r0) times a b else steps (loses null r0) times b a.
-
 (** How far apart a Gaussian step brings two laws, whose shift is [mu]. *)
 Definition contrasted (with_first : bool) (x : contrast) (mu : R) {A} (l : list A)
   (p q : A -> R) : Prop :=
@@ -1412,8 +1576,8 @@ Definition contrasted (with_first : bool) (x : contrast) (mu : R) {A} (l : list 
       forall s, 0 <= s <= 1 ->
       below_profile l p q
         (turned (exchanged (Q2R (any_of rate group)) s (gaussian_profile far) (gaussian_profile (far / 2))))
-  | Copied size records =>
-      let chance := chance (/ INR (Pos.to_nat records)) (Pos.to_nat size) in
+  | Copied size rate =>
+      let chance := chance (Q2R rate) (Pos.to_nat size) in
       forall y t, 1 <= y -> (forall k, 0 <= t k) ->
       total (seq 1 (Pos.to_nat size)) (fun k => chance k * t k) <= (y - 1) * chance 0%nat ->
       let most := total (seq 1 (Pos.to_nat size)) (fun k =>
@@ -1426,14 +1590,9 @@ Definition contrasted (with_first : bool) (x : contrast) (mu : R) {A} (l : list 
 
 Definition share_met (x : contrast) : Q :=
   match x with
-  | Removed share | Batched share _ | Gathered share _ => share
+  | Removed share | Batched share _ | Copied _ share | Gathered share _ => share
   | Exchanged rate group => any_of rate group
-  | Copied _ _ => 1
   end.
-
-(** Replace-one has one order. *)
-Definition oriented (with_first : bool) (a b : list X) : Prop :=
-  r0 <> ReplaceOne -> in_order with_first a b.
 
 (** How far apart a step brings two laws, but for what of it adds up as mu^2. *)
 Definition apart (with_first : bool) (i : positive) {A} (l : list A) (p q : A -> R) : Prop :=
@@ -1444,7 +1603,7 @@ Definition apart (with_first : bool) (i : positive) {A} (l : list A) (p q : A ->
       | None => True
       end
   | Some (SampledLaplaceStep drawn _ squared _ scale) =>
-      many = 1%positive -> hidden_below with_first drawn (sqrt (Q2R squared) / Q2R scale) l p q
+      hidden_below many with_first drawn (sqrt (Q2R squared) / Q2R scale) l p q
   | Some (LaplaceStep _ _ _ _) => below_profile l p q (laplace_profile (exp (- (far * cost i) / 2)))
   | Some (DiscreteLaplaceStep _ squared _ scale) =>
       below_profile l p q (geometric_profile (exp (- / Q2R scale))
@@ -1483,46 +1642,11 @@ Definition mu_squared (i : positive) : R :=
   | _ => 0
   end.
 
-Lemma any_of_real rate group :
-  Q2R (any_of rate group) = 1 - none (Q2R rate) (Pos.to_nat group).
+Lemma share_below (records : positive) : Pos.ltb many records = true -> 0 < Q2R (Zpos many # records) < 1.
 Proof.
-  assert (Pd : 0 < IZR (Zpos (Qden rate))) by (apply IZR_lt; reflexivity).
-  assert (Pow : forall z, IZR (z ^ Zpos group) = IZR z ^ Pos.to_nat group)
-    by (intros z; rewrite pow_IZR, positive_nat_Z; reflexivity).
-  pose proof (pow_lt _ (Pos.to_nat group) Pd) as Pm.
-  unfold any_of, none; cbv zeta; unfold Q2R at 1; cbn [Qnum Qden].
-  rewrite Z2Pos.id by (apply Z.pow_pos_nonneg; lia).
-  rewrite minus_IZR, !Pow, minus_IZR.
-  replace (1 - Q2R rate) with ((IZR (Zpos (Qden rate)) - IZR (Qnum rate)) * / IZR (Zpos (Qden rate)))
-    by (unfold Q2R; field; lra).
-  rewrite Rpow_mult_distr, pow_inv by lra; field; lra.
-Qed.
-
-Lemma share_of_batch_real size records :
-  Q2R (share_of_batch size records) = 1 /\ (records <= size)%positive \/
-  Q2R (share_of_batch size records) = INR (Pos.to_nat size) / INR (Pos.to_nat records) /\ (size < records)%positive.
-Proof.
-  unfold share_of_batch; destruct (Pos.ltb_spec size records) as [L|L].
-  - right; split; [|exact L]; unfold Q2R; cbn [Qnum Qden]; rewrite !INR_IZR_INZ, !positive_nat_Z; reflexivity.
-  - left; split; [apply Q2R_number|exact L].
-Qed.
-
-Lemma share_of_batch_within size records : 0 < Q2R (share_of_batch size records) <= 1.
-Proof.
-  pose proof (pos_INR_nat_of_P size) as Ps; pose proof (pos_INR_nat_of_P records) as Pr.
-  destruct (share_of_batch_real size records) as [[-> _]|[-> L]]; [lra|].
-  apply Pos2Nat.inj_lt, lt_INR in L; split; [apply Rdiv_lt_0_compat; assumption|].
-  apply Rmult_le_reg_r with (1 := Pr); unfold Rdiv; rewrite Rmult_assoc, Rinv_l by lra; lra.
-Qed.
-
-Lemma any_of_within rate group : 0 < Q2R rate <= 1 -> 0 < Q2R (any_of rate group) <= 1.
-Proof.
-  intros Hr; rewrite any_of_real.
-  pose proof (none_within (Q2R rate) ltac:(lra) (Pos.to_nat group)) as N; split; [|lra].
-  assert (none (Q2R rate) (Pos.to_nat group) <= 1 - Q2R rate); [|lra].
-  destruct (Pos.to_nat group) as [|k] eqn:E; [pose proof (Pos2Nat.is_pos group); lia|].
-  unfold none; simpl; pose proof (none_within (Q2R rate) ltac:(lra) k) as N'; unfold none in N'.
-  assert (0 <= 1 - Q2R rate) by lra; nra.
+  intros L; apply Pos.ltb_lt in L; assert (P : 0 < IZR (Zpos records)) by (apply IZR_lt; reflexivity).
+  unfold Q2R; cbn [Qnum Qden]; split; [apply Rdiv_lt_0_compat; [apply IZR_lt; reflexivity|exact P]|].
+  apply Rmult_lt_reg_r with (1 := P); rewrite Rmult_assoc, Rinv_l, Rmult_1_r, Rmult_1_l by lra; apply IZR_lt, L.
 Qed.
 
 Lemma share_found i drawn moved squared d std x :
@@ -1533,19 +1657,17 @@ Proof.
   destruct drawn as [rate|size records|size records]; cbn [scheme_fits contrast_of] in *.
   - destruct moved; [intros H; injection H as <-; apply any_of_within, Fits| |]; (destruct many; intros H; injection H as <-; apply Fits).
   - intros H; injection H as <-; apply share_of_batch_within.
-  - intros H; apply guard_some in H as [_ <-]; cbn [share_met]; rewrite Q2R_number; lra.
+  - intros H; apply guard_some in H as [L <-]; pose proof (share_below records L) as Share.
+    cbn [share_met]; lra.
 Qed.
 
-Lemma many_found i drawn moved squared d std size records :
-  mechanism_at c i = Some (SampledStep drawn moved squared d std) ->
-  contrast_of many drawn moved = Some (Copied size records) -> (1 < records)%positive.
+Lemma rate_of_copies drawn moved size rate :
+  contrast_of many drawn moved = Some (Copied size rate) -> 0 < Q2R rate < 1.
 Proof.
-  intros F E; destruct (sampled_found _ _ _ _ _ _ F) as (_ & Fits & _).
-  destruct drawn; cbn [contrast_of scheme_fits] in *.
-  - destruct moved; [discriminate E| |];
-      destruct many; discriminate E.
+  destruct drawn as [r'|n k|n k]; cbn [contrast_of]; intros E.
+  - destruct moved; [discriminate E| |]; destruct many; discriminate E.
   - discriminate E.
-  - apply guard_some in E as [_ E]; injection E as <- <-; apply Fits.
+  - apply guard_some in E as [L E]; injection E as <- <-; apply share_below, L.
 Qed.
 
 (** One record more moves the sum that a sample is taken for by half of what replacing one does. *)
@@ -1614,18 +1736,6 @@ Qed.
 Lemma one_at_most_exp i : 1 <= exp (cost i).
 Proof. rewrite <- exp_0; apply exp_le, cost_nonneg. Qed.
 
-(** Records at once move a value by as many times what one of them does. *)
-Lemma far_within (dist : (nat -> list X) -> (nat -> list X) -> R) (a : R) j k x y :
-  (forall x, dist x x = 0) -> (forall x y z, dist x z <= dist x y + dist y z) ->
-  (forall x y, differ_at adj j x y -> dist x y <= a) ->
-  steps (differ_at adj j) k x y -> dist x y <= INR k * a.
-Proof.
-  intros Z T One; revert y; induction k as [|k IH]; intros y.
-  - intros <-; rewrite Z; simpl; lra.
-  - intros (z & S' & A); rewrite S_INR; specialize (IH z S'); specialize (One z y A).
-    pose proof (T x z y); lra.
-Qed.
-
 Lemma further_root squared : 0 <= Q2R squared -> sqrt (Q2R (further many squared)) = INR times * sqrt (Q2R squared).
 Proof.
   intros Sq; pose proof (Pos_real many); unfold further.
@@ -1636,29 +1746,6 @@ Lemma further_nonneg squared : 0 <= Q2R squared -> 0 <= Q2R (further many square
 Proof.
   intros Sq; pose proof (Pos_real many); unfold further; rewrite square_times.
   apply Rmult_le_pos; [nra|exact Sq].
-Qed.
-
-Lemma far_in_l1 h j squared d s x y :
-  derived r0 d = Some s -> Q2R s = Q2R squared ->
-  (forall j data (signs : nat -> R), reads r h j = true -> (forall i, Rabs (signs i) = 1) ->
-     derives null r0 d (euclidean 1)
-       (fun part _ => total (seq 0 (dimension r h)) (fun i =>
-          signs i * value r h (with_part data j part) i))) ->
-  reads r h j = true -> steps (differ_at adj j) times x y ->
-  total (seq 0 (dimension r h)) (fun i => Rabs (value r h x i - value r h y i))
-    <= sqrt (Q2R (further many squared)).
-Proof.
-  intros D E Read R Sxy.
-  assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
-  rewrite (further_root _ Sq).
-  apply (far_within (fun x y => total (seq 0 (dimension r h)) (fun i => Rabs (value r h x i - value r h y i)))
-           _ j); [| | |exact Sxy].
-  - intros u; apply total_zero; intros i _; rewrite Rminus_diag_eq by reflexivity; apply Rabs_R0.
-  - intros u v w; rewrite <- total_plus; apply total_le; intros i _.
-    replace (value r h u i - value r h w i)
-      with ((value r h u i - value r h v i) + (value r h v i - value r h w i)) by ring.
-    apply Rabs_triang.
-  - intros u v Duv; apply (moved_in_l1 h j squared d s); assumption.
 Qed.
 
 Lemma answers_below l p q F :
@@ -1732,13 +1819,8 @@ Proof.
   injection F' as <- <- <- <-; rewrite (laplace_cost_eq _ _ _ _ _ F).
   destruct (laplace_found _ _ _ _ _ (or_introl F)) as (-> & B & Sums & s & D & E).
   assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
-  replace (far * (sqrt (Q2R squared) / Q2R b)) with (sqrt (Q2R (further many squared)) / Q2R b)
-    by (rewrite (further_root _ Sq), INR_positive; unfold Rdiv; ring).
-  unfold next_messages, next_law; rewrite N, Alone; apply numbers_below.
-  apply (vector_laplace_profile (steps (differ_at adj j) times) (value r h) (Q2R b)
-           (sqrt (Q2R (further many squared))) (dimension r h) (cuts r h)); [exact B| | |exact Dxy].
-  - apply (grids_ascend null c r run_satisfies h).
-  - intros u v Duv; apply (far_in_l1 h j squared d s); auto.
+  rewrite <- INR_positive; unfold next_messages, next_law; rewrite N, Alone; apply numbers_below.
+  apply (laplace_moved_below h j squared d s b times x y B D E Read R); exists times; auto.
 Qed.
 
 Lemma geometric_below h j x y moved squared d b :
@@ -1756,7 +1838,8 @@ Proof.
   assert (Ints : forall x i, exists n, value r h x i = IZR n)
     by (intros u i; destruct (Whole u i) as [n ->]; eauto).
   pose proof (whole_moves h x y (further many squared) Ints (further_nonneg _ Sq)
-                (far_in_l1 h j squared d s x y D E Read R Dxy)) as M.
+                (Rle_trans _ _ _ (far_in_l1 h times j squared d s x y D E Read R (ex_intro _ times (conj (le_n _) Dxy)))
+                   (Req_le _ _ (eq_sym (further_root _ Sq))))) as M.
   rewrite l1_total in M; unfold whole_root in M; rewrite Q2R_integer in M; apply le_IZR in M.
   unfold next_messages, next_law; rewrite N; apply numbers_below.
   apply (vector_geometric_profile (dimension r h) (cuts r h) (fun i => Int_part (value r h x i))
@@ -1851,7 +1934,7 @@ Lemma removed_or_gathered (with_first : bool) h j x y rate M mu :
      below_profile (vector_outcomes (dimension r h) (cuts r h)) (M u) (M v) (gaussian_profile mu)) ->
   (r0 = ZeroOutOne -> forall data before after,
      M (with_part data j (before ++ null :: after)) = M (with_part data j (before ++ after))) ->
-  same_but j x y -> in_order with_first (x j) (y j) ->
+  same_but j x y -> in_order many with_first (x j) (y j) ->
   contrasted with_first (if Pos.eqb many 1 then Removed rate else Gathered rate many) mu
     (map Numbers (vector_outcomes (dimension r h) (cuts r h)))
     (of_numbers (on_samples (draws (Q2R rate)) M (sampled_parties r h) x))
@@ -1923,7 +2006,7 @@ Proof.
           try (apply excess_le_mass; try assumption; (apply on_drawn_distribution; [apply Draw|exact Laws'])).
         apply (poisson_thinned (Q2R rate) ltac:(lra) _ M'
                  (fun k => gaussian_profile (INR k * mu)));
-          try assumption; intros; apply Laws'. }
+          try assumption; [intros k s1 s2 _; apply Below|intros; apply Laws']. }
       specialize (Point 1 y0 ltac:(lra) ltac:(lra)); unfold at_point in Point.
       destruct (Req_EM_T 1 1) as [_|N]; [|congruence]; destruct (Req_EM_T y0 y0) as [_|N]; [|congruence].
       eapply Rle_trans; [right|exact Point]; apply total_ext; intros m _.
@@ -1982,7 +2065,7 @@ Lemma thinned_below (with_first : bool) h j x y rate M mu :
   (forall data, distribution (vector_outcomes (dimension r h) (cuts r h)) (M data)) -> 0 <= mu ->
   (forall u v, differ_at add_remove_one j u v ->
      below_profile (vector_outcomes (dimension r h) (cuts r h)) (M u) (M v) (gaussian_profile mu)) ->
-  same_but j x y -> in_order with_first (x j) (y j) ->
+  same_but j x y -> in_order many with_first (x j) (y j) ->
   below_profile (vector_outcomes (dimension r h) (cuts r h))
     (on_samples (draws_of (sampled_by r h)) M (sampled_parties r h) x)
     (on_samples (draws_of (sampled_by r h)) M (sampled_parties r h) y)
@@ -2089,7 +2172,7 @@ Qed.
 (** A mixture: its noise in two shares, one for either part. *)
 Lemma mixture_below with_first h j x y L :
   mixture_round null r h (mechanism_at c (mechanism_of h)) ->
-  reads r h j = true -> same_but j x y -> steps (differ_at adj j) times x y -> oriented with_first (x j) (y j) ->
+  reads r h j = true -> same_but j x y -> steps (differ_at adj j) times x y -> oriented many with_first (x j) (y j) ->
   bounds_step with_first (mechanism_of h) L ->
   below_profile (next_messages r h) (next_law r x h) (next_law r y h)
     (followed L (sqrt (mu_squared (mechanism_of h)))).
@@ -2220,17 +2303,12 @@ Proof.
 Qed.
 
 Lemma round_loss with_first h j x y L :
-  reads r h j = true -> same_but j x y -> steps (differ_at adj j) times x y -> oriented with_first (x j) (y j) ->
+  reads r h j = true -> same_but j x y -> steps (differ_at adj j) times x y -> oriented many with_first (x j) (y j) ->
   bounds_step with_first (mechanism_of h) L ->
   below_profile (next_messages r h) (next_law r x h) (next_law r y h)
     (followed L (sqrt (mu_squared (mechanism_of h)))).
 Proof.
   intros R Same Sxy O Bounds; assert (B := Bounds); destruct B as (PL & CL & Bound).
-  assert (Single_record : many = 1%positive ->
-            differ_at adj j x y /\ one_order with_first (x j) (y j)).
-  { intros Alone; rewrite Alone in Sxy; split; [destruct Sxy as (z & <- & A); exact A|].
-    intros Ea; specialize (O Ea); unfold in_order in O; rewrite Alone in O.
-    destruct with_first; destruct O as (w & <- & Less); exact Less. }
   assert (Lossy : mu_squared (mechanism_of h) = 0 ->
             apart with_first (mechanism_of h) (next_messages r h) (next_law r x h) (next_law r y h) ->
             below_profile (next_messages r h) (next_law r x h) (next_law r y h)
@@ -2265,8 +2343,7 @@ Proof.
       - destruct G as (? & ? & G & _); discriminate G.
       - destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); discriminate G.
       - apply response_below; [exact G|exact F].
-      - intros Alone; destruct (Single_record Alone) as [Dxy O'].
-        apply (sampled_laplace_below with_first h j x y _ _ _ _ _ G F R Dxy O').
+      - apply (sampled_laplace_below many with_first h j x y _ _ _ _ _ G F R Same Sxy O).
       - destruct G as (? & ? & G & _); discriminate G. }
   destruct (normal_messages h s std0 Round) as [Messages Law].
   pose proof (fun data => noisy_laws h s std0 data Round) as Laws.
@@ -2282,104 +2359,48 @@ Proof.
   apply Lossy; [unfold mu_squared; rewrite F; reflexivity|].
   destruct (sampled_found _ _ _ _ _ _ F) as (Em & _); unfold apart; rewrite F, Messages, !Law.
   destruct (contrast_of many drawn moved) as [contrast|] eqn:Ec; [|exact Logic.I].
-  assert (One : many = 1%positive -> differ_at adj j x y)
-    by (intros Alone; clear - Sxy Alone; rewrite Alone in Sxy; destruct Sxy as (z & <- & A); exact A).
-  pose proof Same as Same0; clear Same.
-  assert (Drawn : In j (sampled_parties r h)) by apply In_sample, R.
-  assert (Neighbours : forall u v, differ_at adj j u v ->
-            below_profile (vector_outcomes (dimension r h) (cuts r h))
-              (noisy_vector (dimension r h) (value r h) std0 u)
-              (noisy_vector (dimension r h) (value r h) std0 v)
-              (gaussian_profile (sqrt (Q2R squared) / Q2R std))).
-  { rewrite <- Es, <- En.
+  set (o := vector_outcomes (dimension r h) (cuts r h)) in *.
+  set (M := noisy_vector (dimension r h) (value r h) std0) in *; set (mu := sqrt (Q2R squared) / Q2R std).
+  assert (Pmu : 0 <= mu).
+  { apply Rmult_le_pos; [apply sqrt_pos|left; apply Rinv_0_lt_compat; rewrite <- En; exact Hs]. }
+  assert (Sampled : samples_as null r h drawn r0) by exact (conj As (conj U (conj In_sample Absent))).
+  assert (ByValue : forall u v, value r h u = value r h v -> M u = M v)
+    by (intros u v E; unfold M, noisy_vector; rewrite E; reflexivity).
+  (* as many steps as lie between data sets *)
+  assert (Many : forall (near : list X -> list X -> Prop) step, 0 <= step ->
+            (forall u v, differ_at near j u v -> below_profile o (M u) (M v) (gaussian_profile step)) ->
+            forall i k u v, (i <= k)%nat -> steps (differ_at near j) i u v ->
+            below_profile o (M u) (M v) (gaussian_profile (INR k * step))).
+  { intros near step Ps' One i k u v Le S; apply below_profile_weaken with (gaussian_profile (INR i * step)).
+    - intros a b Ha Hb; apply profile_larger; try assumption.
+      split; [apply Rmult_le_pos; [apply pos_INR|exact Ps']|apply Rmult_le_compat_r; [exact Ps'|apply le_INR, Le]].
+    - apply (gdp_group (differ_at near j) o M step i); assumption. }
+  assert (Near : forall k u v, within_steps k j u v -> below_profile o (M u) (M v) (gaussian_profile (INR k * mu))).
+  { intros k u v (i & Le & S); apply (Many adj mu Pmu) with (i := i); try assumption.
+    unfold mu; rewrite <- Es, <- En.
     apply (vector_gaussian_below_profile (differ_at adj j) (dimension r h) (value r h) (sqrt s)
              std0 (cuts r h)); [exact Hs|apply sqrt_pos| |apply Sens, R].
     apply (grids_ascend null c r run_satisfies). }
-  assert (Pm0 : 0 <= sqrt (Q2R squared) / Q2R std).
-  { apply Rmult_le_pos; [apply sqrt_pos|left; apply Rinv_0_lt_compat; rewrite <- En; exact Hs]. }
-  assert (Most : forall step i k u v a b, (i <= k)%nat -> 0 <= step -> 0 <= a -> 0 <= b ->
-            excess (vector_outcomes (dimension r h) (cuts r h)) u v a b <= gaussian_profile (INR i * step) a b ->
-            excess (vector_outcomes (dimension r h) (cuts r h)) u v a b <= gaussian_profile (INR k * step) a b).
-  { intros step i k u v a b Le Ps' Ha Hb H; eapply Rle_trans; [exact H|]; apply profile_larger; try assumption.
-    split; [apply Rmult_le_pos; [apply pos_INR|exact Ps']|apply Rmult_le_compat_r; [exact Ps'|apply le_INR, Le]]. }
-  (* others in the places of several records *)
-  assert (Swap : r0 = ReplaceOne -> swapped times (x j) (y j)).
-  { intros Replaced; apply replaced_swapped; clear - Sxy Replaced; revert y Sxy; induction times as [|k IH]; intros y.
-    - intros <-; reflexivity.
-    - intros (z & S & [A _]); exists (z j); split; [apply IH, S|]; rewrite Replaced in A; exact A. }
-  assert (Swapped : r0 = ReplaceOne -> forall u v, same_but j u v -> swapped times (u j) (v j) ->
-            below_profile (vector_outcomes (dimension r h) (cuts r h))
-              (noisy_vector (dimension r h) (value r h) std0 u)
-              (noisy_vector (dimension r h) (value r h) std0 v)
-              (gaussian_profile (INR times * (sqrt (Q2R squared) / Q2R std)))).
-  { intros Replaced u v Suv T.
-    apply swapped_steps in T as (i & Le & S); apply (with_part_steps j) in S; [|exact Suv].
-    intros a b Ha Hb; apply (Most (sqrt (Q2R squared) / Q2R std) i); try assumption.
-    apply (gdp_group (differ_at replace_one j) _ (noisy_vector (dimension r h) (value r h) std0) (sqrt (Q2R squared) / Q2R std) i);
-      try assumption.
-    intros u' v' D; apply Neighbours; rewrite Replaced; exact D. }
-  unfold draws_as in As; destruct (sampled_by r h) as [q|n k filler|n k filler]; cbn [draws_of] in *;
-    destruct drawn as [rate|size records|size records]; try contradiction; cbn [scheme_fits] in *.
-  3:{ destruct As as [-> ->], Ea as [Ea Many]; apply guard_some in Ec as [Alone <-].
-      apply Pos.eqb_eq in Alone; pose proof (One Alone) as Dxy; clear Same0; cbn [contrasted]; intros y0 t Hy Ht Within.
-      set (o := vector_outcomes (dimension r h) (cuts r h)) in *.
-      set (chance := chance _ _) in *; set (mu := sqrt (Q2R squared) / Q2R std) in *.
-      assert (Pmu : 0 <= mu).
-      { apply Rmult_le_pos; [apply sqrt_pos|left; apply Rinv_0_lt_compat; rewrite <- En; exact Hs]. }
-      set (most := total _ (fun k => chance k * gaussian_profile _ 1 _)); cbv zeta.
-      assert (Both : forall x1 x2, differ_at adj j x1 x2 -> excess (map Numbers o)
-                (of_numbers (on_samples (copies (Pos.to_nat size) (Pos.to_nat records) filler)
-                   (noisy_vector (dimension r h) (value r h) std0) (sampled_parties r h) x1))
-                (of_numbers (on_samples (copies (Pos.to_nat size) (Pos.to_nat records) filler)
-                   (noisy_vector (dimension r h) (value r h) std0) (sampled_parties r h) x2)) 1 y0
-                <= at_point y0 most 1 y0).
-      { intros x1 x2 D12; apply numbers_below; [|lra|lra].
-        apply (on_samples_profile (copies (Pos.to_nat size) (Pos.to_nat records) filler) _ Draw _ Laws j
-                 (fun k => gaussian_profile (INR k * mu)) (steps replace_one))
-          with (part := x1 j) (part' := x2 j); auto.
-        - intros k u v Suv A; rewrite <- (with_own_part u j), (same_with_part u v j Suv).
-          apply (gdp_group replace_one o (fun part => noisy_vector (dimension r h) (value r h) std0
-                   (with_part u j part)) mu k); [intros; apply Laws|exact Pmu| |exact A].
-          intros s1 s2 B; apply Neighbours; split; [rewrite !with_part_own, Ea; exact B|].
-          intros i N; rewrite !with_part_other by exact N; reflexivity.
-        - exact (proj2 D12).
-        - intros M' Laws' Step a b Ha Hb; unfold at_point.
-          destruct (Req_EM_T a 1) as [->|_]; [destruct (Req_EM_T b y0) as [->|_]|];
-            try (apply excess_le_mass; try assumption;
-                 [apply on_drawn_distribution; [apply Draw|exact Laws']
-                 |apply on_drawn_distribution; [apply Draw|exact Laws']]).
-          apply (copies_replaced (Pos.to_nat size) (Pos.to_nat records) filler o M'
-                   (fun k => gaussian_profile (INR k * mu))) with (t := t); try assumption.
-          + apply Pos2Nat.is_pos.
-          + destruct D12 as [A _]; rewrite Ea in A; exact A.
-          + intros k' a' b' Ha' Hb'; eapply Rle_trans; [apply plus_part_nonneg|apply profile_ge; assumption].
-          + lra. }
-      unfold at_point in Both; destruct (Req_EM_T 1 1) as [_|N]; [|congruence].
-      destruct (Req_EM_T y0 y0) as [_|N]; [|congruence].
-      split; apply Both; [exact Dxy|apply differ_at_sym, Dxy]. }
-  2:{ destruct As as [-> ->], Ea as [Ea Fit]; injection Ec as <-; cbn [contrasted]; apply numbers_below.
-      apply (on_samples_profile (batches (Pos.to_nat size) (Pos.to_nat records) filler) _ Draw _ Laws j
-               (fun _ : unit => gaussian_profile (INR times * (sqrt (Q2R squared) / Q2R std)))
-               (fun _ => swapped times))
-        with (part := x j) (part' := y j); auto.
-      intros M' Laws' Near; pose proof (share_of_batch_within (many * size) records) as Share.
-      pose proof (pos_INR_nat_of_P size) as Psz; pose proof (pos_INR_nat_of_P records) as Prc.
-      apply (batch_swapped (Pos.to_nat size) (Pos.to_nat records) times filler); try assumption.
-      - split; [apply Pos2Nat.is_pos|exact Fit].
-      - destruct (share_of_batch_real (many * size) records) as [[E Lt]|[-> Lt]]; [left; exact E|right].
-        rewrite Pos2Nat.inj_mul, mult_INR; split; [|apply Rle_refl].
-        apply Pos2Nat.inj_lt in Lt; rewrite Pos2Nat.inj_mul in Lt.
-        pose proof (Pos2Nat.is_pos size); pose proof (Pos2Nat.is_pos many); nia.
-      - apply (Near tt).
-      - apply Swap, Ea. }
-  subst q; destruct Ea as [Hr Each].
+  assert (Ones : gaussian_profile (INR (Pos.to_nat 1) * mu) = gaussian_profile mu)
+    by (change (INR (Pos.to_nat 1)) with 1; rewrite Rmult_1_l; reflexivity).
+  destruct drawn as [rate|size records|size records]; cbn [contrast_of] in Ec.
+  3:{ apply guard_some in Ec as [Few <-]; pose proof Few as Few'; apply Pos.ltb_lt in Few'.
+      cbn [contrasted]; intros y0 t Hy Ht Within.
+      split; apply at_point_here; try lra; apply numbers_below;
+        apply (copies_sample_below many h j (WithReplacement size records) d Ea Sampled o M Laws R
+                 (fun k => gaussian_profile (INR k * mu)) Near size records); auto.
+      - intros i N; symmetry; apply Same, N.
+      - apply steps_sym; [apply differ_at_sym|exact Sxy]. }
+  2:{ injection Ec as <-; cbn [contrasted]; apply numbers_below.
+      apply (batch_sample_below many h j (FixedBatch size records) d Ea Sampled o M Laws R
+               (fun k => gaussian_profile (INR k * mu)) Near size records); auto. }
   assert (Kind : moved = ReplaceOne /\ contrast = Exchanged rate many \/ r0 <> ReplaceOne /\
             contrast = if Pos.eqb many 1 then Removed rate else Gathered rate many).
-  { rewrite Em in *; cbn [contrast_of] in Ec; destruct r0;
+  { rewrite Em in *; destruct r0;
       [left; injection Ec as <-; auto| |];
       right; injection Ec as <-; (split; [discriminate|reflexivity]). }
-  destruct Kind as [[Kind ->]|[Ea ->]].
-  { clear One Ec; assert (Replaced : r0 = ReplaceOne) by congruence.
+  destruct Kind as [[Kind ->]|[Not_replaced ->]].
+  { clear Ec; assert (Replaced : r0 = ReplaceOne) by congruence.
     rewrite Kind in *; cbn [contrasted]; intros split Hsplit; apply numbers_below.
     destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|G]]]]; rewrite F in G;
       [|destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); discriminate G
@@ -2388,33 +2409,48 @@ Proof.
        |destruct G as (? & ? & ? & ? & ? & ? & ? & G & _); discriminate G].
     rewrite <- F in G.
     pose proof (each_record_bounded h j rate squared d std G F Replaced R) as Half.
-    set (mu := sqrt (Q2R squared) / Q2R std) in *; rename Pm0 into Pmu.
+    unfold draws_as in As; destruct (sampled_by r h) as [q|n k filler|n k filler]; try contradiction;
+      cbn [draws_of] in *; subst q; destruct Ea as [Hr Each].
     rewrite any_of_real.
     apply (on_samples_profile (draws (Q2R rate)) _ Draw _ Laws j
              (fun b : bool => gaussian_profile (if b then INR times * mu else INR times * mu / 2))
              (fun b => if b then swapped times else thinned times))
       with (part := x j) (part' := y j); auto.
     - intros [|] u v Suv T.
-      + apply Swapped; assumption.
+      + apply swapped_steps in T as (i & Le & S); apply Near; exists i; split; [exact Le|].
+        rewrite Replaced; apply (with_part_steps j i u v S Suv).
       + apply thinned_steps in T as (i & Le & S); apply (with_part_steps j) in S; [|exact Suv].
         replace (INR times * mu / 2) with (INR times * (mu / 2)) by field.
-        intros a b Ha Hb; apply (Most (mu / 2) i); try assumption; [lra|].
-        apply (gdp_group (differ_at add_remove_one j) _ (noisy_vector (dimension r h) (value r h) std0) (mu / 2) i);
-          try assumption; [lra|].
-        intros u' v' D.
+        apply (Many add_remove_one (mu / 2) ltac:(lra)) with (i := i); try assumption.
         replace (mu / 2) with (sqrt (Q2R squared) / 2 / std0) by (unfold mu; rewrite En; field; lra).
         apply (vector_gaussian_below_profile (differ_at add_remove_one j) (dimension r h) (value r h)
                  (sqrt (Q2R squared) / 2) std0 (cuts r h));
-          [exact Hs|pose proof (sqrt_pos (Q2R squared)); lra| |exact Half|exact D].
+          [exact Hs|pose proof (sqrt_pos (Q2R squared)); lra| |exact Half].
         apply (grids_ascend null c r run_satisfies).
-    - intros M' Laws' Near; apply poisson_swapped; try assumption; [lra| | | |exact (Swap Replaced)].
+    - apply In_sample, R.
+    - intros M' Laws' Near'; apply poisson_swapped; try assumption; [lra| | | |].
       + rewrite <- any_of_real; apply any_of_within, Hr.
-      + intros t t'; apply (Near true).
-      + intros t t'; apply (Near false). }
-  set (mu := sqrt (Q2R squared) / Q2R std) in *.
-  apply (removed_or_gathered with_first h j x y rate (noisy_vector (dimension r h) (value r h) std0) mu);
-    try assumption; [|exact (O Ea)].
-  intros Er0 data before after; unfold noisy_vector; rewrite (Absent Er0 j data before after R); reflexivity.
+      + intros t t'; apply (Near' true).
+      + intros t t'; apply (Near' false).
+      + apply replaced_swapped; apply own_steps in Sxy; rewrite Replaced in Sxy; exact Sxy. }
+  specialize (O Not_replaced); destruct (Pos.eqb_spec many 1) as [Alone|_]; cbn [contrasted].
+  - apply numbers_below.
+    pose proof (poisson_sample_below many h j (Poisson rate) d Ea Sampled o M Laws ByValue R
+                  (fun k => gaussian_profile (INR k * mu)) Near rate eq_refl Not_replaced with_first x y
+                  (gaussian_symmetric _) (fun a b => profile_ge _ a b)
+                  (fun a Ha => Req_le _ _ (profile_b0 _ a Ha)) Same O) as B.
+    assert (Rate : Q2R (any_of rate many) = Q2R rate)
+      by (rewrite any_of_real, Alone; unfold none; simpl; ring).
+    rewrite Rate, Alone, Ones in B; exact B.
+  - pose proof (same_with_part x y j Same) as Ey.
+    assert (Gathers : forall a b, steps (loses null r0) times a b ->
+              gathered (Q2R rate) mu times (map Numbers o)
+                (of_numbers (on_samples (draws_of (sampled_by r h)) M (sampled_parties r h) (with_part x j a)))
+                (of_numbers (on_samples (draws_of (sampled_by r h)) M (sampled_parties r h) (with_part x j b)))).
+    { intros a b Ls y0 cs Hy Hcs Within; apply at_point_here; [|lra]; apply numbers_below.
+      apply (poisson_gathered many h j (Poisson rate) d Ea Sampled o M Laws ByValue R
+               (fun k => gaussian_profile (INR k * mu)) Near rate eq_refl Not_replaced x a b y0 cs Ls); auto; lra. }
+    unfold in_order in O; destruct with_first; specialize (Gathers _ _ O); rewrite with_own_part, <- Ey in Gathers; exact Gathers.
 Qed.
 
 Lemma taken_met j h :
@@ -2424,7 +2460,7 @@ Proof.
 Qed.
 
 Theorem run_loss with_first j x y listed extra (K : positive -> loss) :
-  same_but j x y -> steps (differ_at adj j) times x y -> oriented with_first (x j) (y j) ->
+  same_but j x y -> steps (differ_at adj j) times x y -> oriented many with_first (x j) (y j) ->
   Permutation (allowed c j ++ extra) listed ->
   (forall i, In i listed -> bounds_step with_first i (K i)) ->
   below_profile (all_transcripts r) (run_law r x) (run_law r y)
@@ -2750,10 +2786,10 @@ Proof.
   split; [refine (alone m _ F _ _); discriminate|]; apply andb_true_iff in G as [_ G].
   destruct (sampled_laplace_found _ _ _ _ _ _ F) as (_ & Fits & _ & B & s & D & E).
   assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
-  pose proof (drawn_share drawn d Fits) as Share.
+  pose proof (drawn_share 1 drawn d Fits) as Share.
   assert (Far : 0 <= sqrt (Q2R squared) / Q2R b)
     by (apply Rmult_le_pos; [apply sqrt_pos|left; apply Rinv_0_lt_compat, B]).
-  pose proof (amplified_at_least (Q2R (share_drawn drawn)) _ ltac:(lra) Far) as One.
+  pose proof (amplified_at_least (Q2R (share_drawn 1 drawn)) _ ltac:(lra) Far) as One.
   unfold cost; rewrite F, <- (ln_exp (Q2R eps)); apply ln_le; [lra|].
   apply (amplified_at_most_sound _ _ _ _ Share (Req_le _ _ (eq_sym (root_of_ratio squared b Sq B))) G).
 Qed.
@@ -3140,22 +3176,18 @@ Lemma apart_diag with_first i : apart with_first i [tt] (fun _ => 1) (fun _ => 1
 Proof.
   assert (One : distribution [tt] (fun _ : unit => 1)) by (split; [intros u _; lra|simpl; ring]).
   assert (Normal : forall x mu, 0 < Q2R (share_met x) <= 1 ->
-            (forall size records, x = Copied size records -> (1 < records)%positive) ->
+            (forall size rate, x = Copied size rate -> 0 < Q2R rate < 1) ->
             contrasted with_first x mu [tt] (fun _ => 1) (fun _ => 1)).
   { intros x mu Hr Many.
     assert (P : forall mu u v, 0 <= u -> 0 <= v -> plus_part (u - v) <= gaussian_profile mu u v)
       by (intros; apply profile_ge; assumption).
     assert (P0 : forall mu u v, 0 <= u -> 0 <= v -> 0 <= gaussian_profile mu u v)
       by (intros; eapply Rle_trans; [apply plus_part_nonneg|apply P; assumption]).
-    destruct x as [rate|part group|rate group|size records|rate group]; cbn [contrasted share_met] in *.
+    destruct x as [rate|part group|rate group|size rate|rate group]; cbn [contrasted share_met] in *.
     5:{ assert (Same : gathered (Q2R rate) mu (Pos.to_nat group) [tt] (fun _ => 1) (fun _ => 1));
           [|destruct with_first; exact Same].
         apply gathered_diag; [lra|exact One]. }
-    4:{ assert (Share : 0 < / INR (Pos.to_nat records) < 1).
-        { assert (2 <= INR (Pos.to_nat records)).
-          { apply (le_INR 2); pose proof (Many _ _ eq_refl) as M; apply Pos2Nat.inj_lt in M; lia. }
-          split; [apply Rinv_0_lt_compat; lra|rewrite <- Rinv_1; apply Rinv_lt_contravar; lra]. }
-        intros y t Hy Ht _; cbv zeta; rewrite excess_diag, plus_part_0 by (try exact One; lra).
+    4:{ intros y t Hy Ht _; cbv zeta; rewrite excess_diag, plus_part_0 by (try exact One; lra).
         split; apply total_nonneg; intros k _; (apply Rmult_le_pos; [apply chance_nonneg; lra|]);
           apply P0; specialize (Ht k); lra. }
     all: [> intros a b Ha Hb|intros a b Ha Hb|intros s Hshare a b Ha Hb]; rewrite excess_diag by exact One.
@@ -3172,7 +3204,7 @@ Proof.
   - intros a b Ha Hb; rewrite excess_diag by exact One; apply Rle_refl.
   - destruct (contrast_of many drawn moved) as [x|] eqn:Ec; [|exact Logic.I].
     apply Normal; [apply (share_found _ _ _ _ _ _ _ _ F Ec)|].
-    intros size records ->; apply (many_found _ _ _ _ _ _ _ _ _ F Ec).
+    intros size part ->; apply (rate_of_copies _ _ _ _ _ Ec).
   - intros a b Ha Hb; rewrite excess_diag by exact One.
     apply laplace_profile_ge; try assumption; left; apply exp_pos.
   - destruct (laplace_found _ _ _ _ _ (or_intror (or_introl F))) as (_ & B & _).
@@ -3187,15 +3219,14 @@ Proof.
     assert (0 < (1 - Q2R truth) / (INR (Pos.to_nat answers) - 1)) by (apply Rdiv_lt_0_compat; lra).
     lra.
   - destruct (sampled_laplace_found _ _ _ _ _ _ F) as (_ & Fits & _).
-    pose proof (drawn_share drawn d Fits) as Share; intros _; set (moves := sqrt _ / _).
+    pose proof (drawn_share many drawn d Fits) as Share; unfold hidden_below; cbv zeta; set (moves := _ * _).
     assert (P : forall u v, 0 <= u -> 0 <= v -> plus_part (u - v) <= laplace_at moves u v)
       by (intros; apply laplace_profile_ge; try assumption; left; apply exp_pos).
-    unfold hidden_below; destruct (contrast_of_one drawn r0) as [rate|part one|rate one|size records|rate one] eqn:Ec; try exact I.
-    + assert (rate = share_drawn drawn) as -> by (revert Ec; destruct drawn, r0; cbn; congruence).
+    revert Share; generalize (Q2R (share_drawn many drawn)) as part; intros part Share.
+    destruct drawn as [rate|size records|size records]; [| |exact I];
       intros a b Ha Hb; rewrite excess_diag by exact One.
-      apply (sampled_diag with_first); try assumption; lra.
-    + assert (part = share_drawn drawn) as -> by (revert Ec; destruct drawn, r0; cbn; congruence).
-      intros a b Ha Hb; rewrite excess_diag by exact One; apply replaced_diag; try assumption; lra.
+    + apply (sampled_diag with_first); try assumption; lra.
+    + apply replaced_diag; try assumption; lra.
   - intros a b Ha Hb; rewrite excess_diag by exact One.
     apply shared_profile_diag; try assumption; [|lra].
     rewrite <- exp_0; apply exp_le, Rmult_le_pos; [pose proof (Pos_real many); lra|apply cost_nonneg].
@@ -3229,13 +3260,13 @@ Proof.
             sound_list k /\ below_profile o p q (profile (stands_for (Q2R step) (unit_of w) k))).
   { intros A o p q Dp Dq; unfold apart; rewrite F.
     assert (Normal : forall x ratio mu, 0 < Q2R (share_met x) <= 1 ->
-              (forall size records, x = Copied size records -> (1 < records)%positive) ->
+              (forall size rate, x = Copied size rate -> 0 < Q2R rate < 1) ->
               0 < Q2R ratio -> sqrt (Q2R ratio) = mu -> contrasted with_first x mu o p q ->
               contrast_losses x w bits ratio step dense tail = Some (l, l') ->
               sound_list k /\ below_profile o p q (profile (stands_for (Q2R step) (unit_of w) k))).
     { intros x ratio mu Hr Many Hm Eroot W E'.
       unfold contrast_losses in E'; cbv zeta in E'.
-      destruct x as [rate|part group|rate group|size records|rate group]; cbn [contrasted share_met] in *.
+      destruct x as [rate|part group|rate group|size rate|rate group]; cbn [contrasted share_met] in *.
       - pose proof (step_losses_sound w bits _ _ step Hw Hb Hstep Hm Hr _ _ _ _ E' A o p q Dp
                       (proj1 Dq)) as [S1 S2].
         rewrite Eroot in S1, S2; unfold k; destruct with_first; [apply S1, W|apply S2, W].
@@ -3247,7 +3278,7 @@ Proof.
         { pose proof (Pos_real group); unfold further; rewrite square_times; apply Rmult_lt_0_compat; [nra|exact Hm]. }
         cbv zeta in W; rewrite <- Eroot, <- (further_root group) in W by lra.
         apply (replaced_losses_sound w bits _ _ step _ _ _ Hw Hb Hstep Pf Hr (Twice _ E') A o p q Dp Dq W).
-      - rewrite <- Eroot in W; apply (copies_losses_sound w bits _ size records step dense tail _ Hw Hb Hm
+      - rewrite <- Eroot in W; apply (copies_losses_sound w bits _ size rate step dense tail _ Hw Hb Hm
                                          (Many _ _ eq_refl) Hstep
                                          (Twice _ E') A o p q Dp Dq W).
       - rewrite <- Eroot in W; destruct (Qle_bool 1 rate) eqn:G1.
@@ -3273,7 +3304,7 @@ Proof.
         by (rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra); reflexivity).
       intros W; apply (Normal x (squared / (std * std))%Q (sqrt (Q2R squared) / Q2R std)); try assumption.
       + apply (share_found _ _ _ _ _ _ _ _ F Ec).
-      + intros size records ->; apply (many_found _ _ _ _ _ _ _ _ _ F Ec).
+      + intros size part ->; apply (rate_of_copies _ _ _ _ _ Ec).
       + rewrite Em; apply Rdiv_lt_0_compat; [exact Gq|nra].
       + rewrite Em, sqrt_div by nra; rewrite sqrt_square by lra; reflexivity.
     - destruct (laplace_found _ _ _ _ _ (or_introl F)) as (_ & B & _ & s & D & Es).
@@ -3300,17 +3331,21 @@ Proof.
                (Twice _ E) Le Dp (proj1 Dq) W).
     - destruct (sampled_laplace_found _ _ _ _ _ _ F) as (-> & Fits & _ & B & s & D & Es).
       assert (Sq : 0 <= Q2R squared) by (rewrite <- Es; exact (derived_nonneg r0 d s D)).
-      pose proof (drawn_share drawn d Fits) as Hr.
-      pose proof (Req_le _ _ (eq_sym (root_of_ratio squared scale Sq B))) as Root.
-      destruct (Pos.eqb_spec many 1) as [Alone|_]; [|discriminate E].
-      intros W; specialize (W Alone); unfold laplace_contrast_losses in E; unfold hidden_below in W.
-      destruct (contrast_of_one drawn r0) as [rate|part one|rate one|size records|rate one] eqn:Ec; try discriminate E.
-      + assert (rate = share_drawn drawn) as -> by (revert Ec; destruct drawn, r0; cbn; congruence).
-        pose proof (laplace_step_losses_sound w bits _ _ step _ Hw Hb Hstep Hr Root _ _ _ _ E A o p q Dp
+      pose proof (drawn_share many drawn d Fits) as Hr.
+      set (ratio := (squared / (scale * scale))%Q) in *.
+      assert (Ratio : sqrt (Q2R ratio) = sqrt (Q2R squared) / Q2R scale) by (apply root_of_ratio; assumption).
+      assert (Nn : 0 <= Q2R ratio).
+      { unfold ratio; rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra).
+        apply Rmult_le_pos; [exact Sq|left; apply Rinv_0_lt_compat; nra]. }
+      assert (Root : INR (Pos.to_nat many) * (sqrt (Q2R squared) / Q2R scale) <= sqrt (Q2R (further many ratio)))
+        by (rewrite (further_root _ _ Nn), Ratio; apply Rle_refl).
+      unfold laplace_sample_losses in E; cbv zeta in E; intros W; unfold hidden_below in W; cbv zeta in W.
+      revert Hr E W; generalize (share_drawn many drawn) as part; intros part Hr E W.
+      destruct drawn as [rate|size records|size records]; [| |discriminate E].
+      + pose proof (laplace_step_losses_sound w bits _ _ step _ Hw Hb Hstep Hr Root _ _ _ _ E A o p q Dp
                       (proj1 Dq)) as [S1 S2].
         unfold k; destruct with_first; [apply S1, W|apply S2, W].
-      + assert (part = share_drawn drawn) as -> by (revert Ec; destruct drawn, r0; cbn; congruence).
-        apply (laplace_batch_losses_sound w bits _ _ step _ Hw Hb Hstep Hr Root _ _ _ (Twice _ E) A o p q
+      + apply (laplace_batch_losses_sound w bits _ _ step _ Hw Hb Hstep Hr Root _ _ _ (Twice _ E) A o p q
                  Dp Dq W).
     - destruct (root_odds _ _) as [e|] eqn:Eo; [|discriminate E].
       intros W; assert (Hp : (0 <= w + bits + SampledLoss.guard)%Z) by (pose proof guard_nonneg; lia).

@@ -1,6 +1,6 @@
 (** Finite sums of reals over lists: what every other file adds up with. *)
 
-From Coq Require Import Reals List Lra Lia RelationClasses.
+From Coq Require Import Reals List Lra Lia RelationClasses Permutation.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -93,3 +93,6 @@ Qed.
 (** Sums over 0, ..., n-1 grow at the end. *)
 Lemma total_seq_S n (f : nat -> R) : total (seq 0 (S n)) f = total (seq 0 n) f + f n.
 Proof. rewrite seq_S, total_app; simpl; ring. Qed.
+
+Lemma total_permutation {A} (l l' : list A) f : Permutation l l' -> total l f = total l' f.
+Proof. induction 1; simpl; lra. Qed.

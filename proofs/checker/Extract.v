@@ -34,6 +34,10 @@ Extract Constant Z.pow => "Big_int_Z.(fun a n ->
   if sign_big_int n < 0 then zero_big_int else power_big_int_positive_big_int a n)".
 Extract Constant Z.log2 => "Big_int_Z.(fun a ->
   if sign_big_int a <= 0 then zero_big_int else big_int_of_int (Z.numbits a - 1))".
+(** Coq's own appends one by one. *)
+Extract Constant List.rev => "List.rev".
+Extract Constant Z.sqrt => "Big_int_Z.(fun a ->
+  if sign_big_int a <= 0 then zero_big_int else sqrt_big_int a)".
 
 (** The library of intervals counts binary digits one by one; [Z.log2] is the one above. *)
 Extract Constant Specific_stdz.StdZRadix2.digits_aux =>

@@ -724,8 +724,8 @@ let privacy_loss parameters : Kernel.rule * trust =
          || Z.gt digits (Z.of_int 400) || Z.gt dense (Z.of_int 4096)
          || List.length doublings > 128 || Z.gt often (Z.of_int 128) then
         wrong "expected a grid within the limits";
-      if Z.gt step.qden (Z.shift_left step.qnum 20) then
-        unsupported "a step below 2^-20: its lists are too long";
+      if Z.gt step.qden (Z.shift_left step.qnum 32) then
+        unsupported "a step below 2^-32: its lists are too long";
       if Z.gt digits (Z.of_int 64) then unsupported "masses of more than 64 digits";
       let group = count group in
       if Z.gt group (Z.of_int 64) then unsupported "groups of more than 64 records";

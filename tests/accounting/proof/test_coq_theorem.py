@@ -10,6 +10,8 @@ from math import exp, expm1, isqrt, log
 from statistics import NormalDist
 
 import pytest
+from scipy.integrate import quad
+from scipy.optimize import brentq
 
 from dpledger.accounting.check.pld_checker import check
 from dpledger.accounting.check.reading import CertificateWrong
@@ -133,6 +135,7 @@ ZEROED = (
     declared(1, "example", adjacency=Adjacency.ZERO_OUT_ONE),
     mean_of_bounded(100, 100, Adjacency.ZERO_OUT_ONE),
 )
+ZEROED_COUNT = declared(3, "l1", adjacency=Adjacency.ZERO_OUT_ONE, norm=Norm.L1)
 UNLIKE = {
     "two rates": (Repeated(sampled(1 / 64, 1.0), 100), Repeated(sampled(1 / 128, 1.5), 50)),
     "a noise of its own each": tuple(sampled(1 / 64, 1 + k / 8) for k in range(12)),
@@ -165,10 +168,7 @@ UNLIKE = {
         DRAWN[0],
     ),
     "Laplace noise on samples of which a record is zeroed out": (
-        PoissonSampled(
-            LaplaceStep(declared(3, "l1", adjacency=Adjacency.ZERO_OUT_ONE, norm=Norm.L1), 4.0),
-            1 / 4,
-        ),
+        PoissonSampled(LaplaceStep(ZEROED_COUNT, 4.0), 1 / 4),
     ),
     "pure steps": (Repeated(PURE, 50),),
     "pure steps beside others": (PURE, Repeated(sampled(1 / 64, 1.0), 100), COUNT, MEAN),
@@ -202,6 +202,8 @@ UNLIKE = {
     "little discrete Gaussian noise": (discrete(1, 0.2),),
     "little discrete Gaussian noise on integer vectors": (discrete(8, 0.304), discrete(1, 2.0)),
     "discrete Gaussian noise on a finer lattice": (Repeated(discrete(1, 100.0), 1000),),
+    "discrete Gaussian noise of a large scale": (discrete(4, 1500.0), discrete(1, 2000.0)),
+    "discrete Gaussian noise of a large scale alone": (discrete(1, 2000.0),),
     "discrete Gaussian noise on two coordinates": (Repeated(discrete(2, 7.3), 30),),
     "discrete Gaussian noise on integer vectors": (Repeated(discrete(5, 9.0), 10),),
     "discrete Gaussian noise beside others": (
@@ -236,6 +238,23 @@ GROUPS = {
     "mixtures of which records are replaced": (
         2,
         (Repeated(mixed(1 / 64, 9.0, Adjacency.REPLACE_ONE), 20), MEAN_REPLACED),
+    ),
+    "batches drawn with replacement": (3, (Repeated(AGAIN[1], 10), AGAIN[0], MEAN_REPLACED)),
+    "Laplace noise on Poisson samples": (3, (Repeated(PoissonSampled(TOTAL, 1 / 64), 20),)),
+    "Laplace noise on Poisson samples beside others": (
+        2,
+        (PoissonSampled(NOISY, 1 / 8), PoissonSampled(TOTAL, 1), sampled(1 / 3, 6.0), MEAN),
+    ),
+    "Laplace noise on samples of which records are zeroed out": (
+        5,
+        (PoissonSampled(LaplaceStep(ZEROED_COUNT, 4.0), 0.1),),
+    ),
+    "Laplace noise on batches": (
+        3,
+        (
+            Repeated(SampledWithoutReplacement(REPLACED, 10, 1000), 4),
+            *(SampledWithoutReplacement(REPLACED, size, 99) for size in (1, 60, 99)),
+        ),
     ),
     "records replaced in Poisson samples": (
         3,
@@ -418,10 +437,9 @@ def test_laplace_noise_alone_is_proved_and_no_epsilon_a_millionth_smaller(tmp_pa
 
 def test_what_coq_does_not_cover_is_no_answer_and_no_objection(tmp_path):
     path = tmp_path / "run.json"
-    event = Event(AGAIN[1], Context((), 1, "model", Audience.SERVER))
-    path.write_bytes(certify([event], delta=1e-5, group=2).to_json_bytes())
+    path.write_bytes(composed(SampledWithReplacement(AGAIN[0].event, 2, 3), group=3))
     opinion = opinion_of_coq(path)
-    assert opinion.text.startswith("no answer: groups in batches drawn with replacement")
+    assert opinion.text.startswith("no answer: all records replaced")
     assert not opinion.against
     assert not path.with_suffix(".v").exists()
 
@@ -521,6 +539,52 @@ def test_replaced_records_cost_what_the_pair_of_all_costs(tmp_path, size, rate, 
     exact = Fraction(epsilon_of_replaced(1 - (1 - rate) ** size, size / noise, 1e-5))
     paths = [tmp_path / "enough.json", tmp_path / "too-small.json"]
     for path, share in zip(paths, (Fraction(1001, 1000), Fraction(999, 1000)), strict=True):
+        path.write_bytes(with_epsilon(document, share * exact))
+    assert [found.word for found in run_extracted(paths)] == ["proved", "undecided"]
+
+
+def least_epsilon_of_laplace(share: float, far: float, delta: float) -> float:
+    """The epsilon of (1 - q) Lap(0) + q Lap(far) and Lap(0), in both orders, by quadrature."""
+
+    def density(x: float) -> tuple[float, float]:
+        without = exp(-abs(x)) / 2
+        return (1 - share) * without + share * exp(-abs(x - far)) / 2, without
+
+    def excess(epsilon: float, first: int) -> float:
+        def above(x: float) -> float:
+            pair = density(x)
+            return max(0.0, pair[first] - exp(epsilon) * pair[1 - first])
+
+        return quad(above, -40, 0)[0] + quad(above, 0, far, limit=200)[0] + quad(above, far, 60)[0]
+
+    return brentq(lambda e: max(excess(e, 0), excess(e, 1)) - delta, 1e-9, far, xtol=1e-9)
+
+
+@needs_checker
+@pytest.mark.parametrize(("size", "rate", "scale"), [(2, 1 / 8, 2.0), (5, 1 / 64, 8.0)])
+def test_records_in_samples_with_laplace_noise_cost_what_the_pair_of_all_costs(
+    tmp_path, size, rate, scale
+):
+    noise = LaplaceStep(declared(1, "l1", adjacency=Adjacency.ADD_REMOVE_ONE, norm=Norm.L1), scale)
+    event = Event(PoissonSampled(noise, rate), Context((), 1, "model", Audience.SERVER))
+    document = certify([event], delta=1e-3, group=size).to_json_bytes()
+    exact = Fraction(least_epsilon_of_laplace(1 - (1 - rate) ** size, size / scale, 1e-3))
+    paths = [tmp_path / "enough.json", tmp_path / "too-small.json"]
+    for path, share in zip(paths, (Fraction(1001, 1000), Fraction(999, 1000)), strict=True):
+        path.write_bytes(with_epsilon(document, share * exact))
+    assert [found.word for found in run_extracted(paths)] == ["proved", "undecided"]
+
+
+@needs_checker
+@pytest.mark.parametrize(("size", "draws", "records"), [(2, 10, 400), (5, 3, 100)])
+def test_records_drawn_again_and_again_cost_hardly_more_than_their_mixture(
+    tmp_path, size, draws, records
+):
+    noise = GaussianStep(mean_of_bounded(1, draws, Adjacency.REPLACE_ONE), 4 / draws)
+    document = composed(SampledWithReplacement(noise, draws, records), group=size)
+    exact = Fraction(exact_group_epsilon(draws, size / records, 2.0, 1e-5))
+    paths = [tmp_path / "enough.json", tmp_path / "too-small.json"]
+    for path, share in zip(paths, (Fraction(101, 100), Fraction(999, 1000)), strict=True):
         path.write_bytes(with_epsilon(document, share * exact))
     assert [found.word for found in run_extracted(paths)] == ["proved", "undecided"]
 

@@ -375,6 +375,16 @@ def group_examples():
         "fixed batch": lambda: coarse(
             SampledWithoutReplacement(sums(REPLACE, 4.0), 2, 29), group=3
         ),
+        "drawn again": lambda: coarse(SampledWithReplacement(sums(REPLACE, 8.0), 3, 29), group=3),
+        "laplace, poisson": lambda: coarse(
+            PoissonSampled(LaplaceStep(counts(1, ADD), 8.0), 0.125), sums(ADD, 9.0), group=3
+        ),
+        "laplace, zeroed": lambda: coarse(
+            PoissonSampled(LaplaceStep(counts(1, ZERO), 8.0), 0.0625), group=4
+        ),
+        "laplace, fixed batch": lambda: coarse(
+            SampledWithoutReplacement(LaplaceStep(counts(1, REPLACE), 8.0), 2, 29), group=3
+        ),
         "parties": lambda: coarse(
             *(LaplaceStep(counts(1, ADD), 9.0), sums(ADD, 9.0), poisson),
             parties=[("a",), (), ("b",)],
@@ -412,7 +422,7 @@ def mixture_examples():
 def test_bent_losses_get_one_verdict(tmp_path, examples, some):
     made = {name: make() for name, make in examples().items()}
     documents = [c.to_json_bytes() for c in made.values()]
-    bent = forged(made, MUTATIONS, 13, (*CHANGES, change_losses))
+    bent = forged(made, 2 * MUTATIONS, 13, (*CHANGES, change_losses))
     documents += [json.dumps(doc).encode() for *_, doc in bent]
     verdicts, paths = [], []
     for k, document in enumerate(documents):

@@ -246,8 +246,8 @@ RULES = {
     ),
     "draws with replacement as if without": (
         "Checker",
-        "guard (Pos.eqb group 1) (Copied size records)",
-        "guard (Pos.eqb group 1) (Batched (Zpos size # records))",
+        "(Copied size (Zpos group # records))",
+        "(Batched (Zpos size # records) group)",
     ),
     "shares of more than no place holds": (
         "CopiesLoss",
@@ -283,8 +283,8 @@ RULES = {
     ),
     "a share of more records, of Laplace noise": (
         "Checker",
-        "FixedBatch size records => Zpos size # records",
-        "FixedBatch size records => Zpos size # (2 * records)",
+        "FixedBatch size records => share_of_batch (group * size) records",
+        "FixedBatch size records => share_of_batch (group * size) (2 * records)",
     ),
     "one order of a batch": (
         "SampledLoss",
@@ -336,33 +336,58 @@ RULES = {
     ),
     "Laplace noise on samples told where it is not": (
         "Checker",
-        "Removed rate => laplace_step_losses w bits ratio rate step",
-        "Removed rate => laplace_step_losses w bits ratio (rate * rate) step",
+        "laplace_step_losses w bits (further group ratio) share",
+        "laplace_step_losses w bits (further group ratio) (share * share)",
     ),
     "Laplace noise on batches of a smaller share": (
         "Checker",
-        "twice (laplace_batch_losses w bits ratio share step",
-        "twice (laplace_batch_losses w bits ratio (share * share) step",
+        "laplace_batch_losses w bits (further group ratio) share",
+        "laplace_batch_losses w bits (further group ratio) (share * share)",
     ),
     "Laplace noise on samples, not squared": (
         "Checker",
-        "laplace_contrast_losses (contrast_of_one drawn moved) w bits (squared / (scale * scale))",
-        "laplace_contrast_losses (contrast_of_one drawn moved) w bits (squared / scale)",
+        "laplace_sample_losses group drawn w bits (squared / (scale * scale))",
+        "laplace_sample_losses group drawn w bits (squared / scale)",
     ),
     "groups of records in samples with Laplace noise": (
         "Checker",
-        "if Pos.eqb group 1\n      then laplace_contrast_losses",
-        "if true\n      then laplace_contrast_losses",
+        "laplace_sample_losses group drawn",
+        "laplace_sample_losses 1 drawn",
+    ),
+    "several records in a sample with Laplace noise at the shift of one": (
+        "Checker",
+        "laplace_step_losses w bits (further group ratio)",
+        "laplace_step_losses w bits ratio",
+    ),
+    "several records in a batch with Laplace noise at the shift of one": (
+        "Checker",
+        "laplace_batch_losses w bits (further group ratio)",
+        "laplace_batch_losses w bits ratio",
+    ),
+    "several records in a sample with Laplace noise as often as one": (
+        "Checker",
+        "Poisson rate => any_of rate group",
+        "Poisson rate => rate",
+    ),
+    "several records in a batch with Laplace noise as often as one": (
+        "Checker",
+        "FixedBatch size records => share_of_batch (group * size) records",
+        "FixedBatch size records => share_of_batch size records",
     ),
     "a sample's share in pure DP squared": (
         "Checker",
-        "(share_drawn drawn) eps",
-        "(share_drawn drawn * share_drawn drawn) eps",
+        "(share_drawn 1 drawn) eps",
+        "(share_drawn 1 drawn * share_drawn 1 drawn) eps",
     ),
     "a sample that leaves more in common": (
         "SampledLaplace",
-        "(Z.sqrt (shrunk * num * left))",
-        "left",
+        "(Z.min left root)) den",
+        "left) den",
+    ),
+    "a root rounded up": (
+        "SampledLaplace",
+        "(Z.sqrt (shrunk * num * left /",
+        "(Z.sqrt_up (shrunk * num * left /",
     ),
     "a sample of a record that never counts": (
         "SampledLaplace",
@@ -371,8 +396,8 @@ RULES = {
     ),
     "a sample's profile rounded down": (
         "SampledLaplace",
-        "else round_up (num * 2 ^ p",
-        "else (fun n d => n / d) (num * 2 ^ p",
+        "    round_up (num * 2 ^ p",
+        "    (fun n d => n / d) (num * 2 ^ p",
     ),
     "a sample in pure DP by the lower end": (
         "SampledLaplace",
@@ -755,8 +780,13 @@ RULES = {
     ),
     "draws with replacement of several records at the price of one": (
         "Checker",
-        "guard (Pos.eqb group 1) (Copied",
-        "Some (Copied",
+        "(Copied size (Zpos group # records))",
+        "(Copied size (1 # records))",
+    ),
+    "every record drawn at once": (
+        "Checker",
+        "guard (Pos.ltb group records)",
+        "guard (Pos.leb group records)",
     ),
     "all records of a group at the shift of one": (
         "Checker",

@@ -590,7 +590,10 @@ class Ledger(ABC):
         """Take in the rows that other writers appended; all rows, where one was left by half."""
         if self._still:
             return
-        state = self._state if self._state.whole else LedgerState(Library(self.document))
+        if not self._state.whole:
+            self._state = LedgerState(Library(self.document))
+        # the handler of a signal may put another in its place, and go on with this one until then
+        state = self._state
         while page := self._rows_after(state.sequence, _PAGE):
             for row in page:
                 before = state.sequence
@@ -601,7 +604,6 @@ class Ledger(ABC):
                     # else the handler of a signal has taken it in meanwhile
                     if state.sequence == before:
                         raise
-        self._state = state
 
     @abstractmethod
     def _writing(self) -> AbstractContextManager[None]:

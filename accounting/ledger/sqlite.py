@@ -36,6 +36,9 @@ _SCHEMA_VERSION = 1
 _LONGEST_WAIT = 0.004
 """Seconds, at most, between two tries for the lock; random, so that writers do not meet again."""
 
+_ENDINGS = ("-journal", "-wal", "-shm")
+"""Of files that SQLite makes beside a database, and removes."""
+
 _MOUNTS = Path("/proc/self/mountinfo")
 """What this process has mounted where, on Linux; the fifth word of a line is the place."""
 
@@ -110,6 +113,7 @@ class SqliteLedger(Ledger):
         super().__init__(None if anchor is None else FileAnchor(anchor))
         # wherever the process goes; by links, as SQLite: its journal stands beside the file itself
         self.path = Path(path).resolve()
+        _require_own_name(self.path)
         self._read_only = read_only
         self._timeout = timeout
         self._process = os.getpid()
@@ -149,6 +153,7 @@ class SqliteLedger(Ledger):
         Raises `LedgerError` where there is something already, or the folder cannot be written to.
         """
         path = Path(path)
+        _require_own_name(path)
         try:
             with TemporaryDirectory(prefix=".", dir=path.parent) as beside:
                 made = Path(beside) / "ledger"
@@ -417,9 +422,18 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
+def _require_own_name(path: Path) -> None:
+    """Raise `LedgerError` for a name of which SQLite thinks that the file belongs to another."""
+    if path.name.endswith(_ENDINGS):
+        raise LedgerError(
+            f"{path} must have another name: SQLite takes a file whose name ends so for what "
+            "belongs to another, and removes it. Nothing was recorded."
+        )
+
+
 def _require_nothing_left(path: Path) -> None:
     """Raise `LedgerError` for a new file beside the journal of another, which it would be given."""
-    beside = [path.with_name(path.name + ending) for ending in ("-journal", "-wal", "-shm")]
+    beside = [path.with_name(path.name + ending) for ending in _ENDINGS]
     left = [each for each in beside if each.exists()]
     if left and not path.exists():  # looked for last: who makes one has it before its journal
         raise LedgerError(

@@ -461,6 +461,17 @@ def test_a_forked_process_does_not_wait_for_a_thread_that_it_has_not(tmp_path: P
 
 
 @pytest.mark.parametrize("ending", ["-journal", "-wal", "-shm"])
+def test_a_ledger_is_not_named_as_what_sqlite_removes(tmp_path: Path, ending: str) -> None:
+    """Whoever used the ledger `a` deleted the ledger `a-journal`."""
+    path, budget = tmp_path / f"a{ending}", Budget(Gdp(1), Adjacency.REPLACE_ONE)
+    with pytest.raises(LedgerError, match="must have another name"):
+        SqliteLedger(path)
+    with pytest.raises(LedgerError, match="must have another name"):
+        SqliteLedger.create(path, budget)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("ending", ["-journal", "-wal", "-shm"])
 def test_a_new_ledger_is_not_made_beside_what_another_of_its_name_left(
     tmp_path: Path, ending: str
 ) -> None:

@@ -11,7 +11,6 @@ row or a document; the hash chain finds the work of whoever goes around them.
 
 import os
 import random
-import re
 import sqlite3
 import time
 from collections.abc import Generator, Mapping
@@ -24,6 +23,7 @@ from typing import Any
 from .anchor import FileAnchor
 from .budget import Budget
 from .file_lock import FileLock
+from .file_names import is_mounted, require_nothing_left, require_own_name
 from .ledger import Ledger, Verification
 from .rows import LedgerError, Row, TamperedLedger
 
@@ -35,12 +35,6 @@ _SCHEMA_VERSION = 1
 
 _LONGEST_WAIT = 0.004
 """Seconds, at most, between two tries for the lock; random, so that writers do not meet again."""
-
-_ENDINGS = ("-journal", "-wal", "-shm")
-"""Of files that SQLite makes beside a database, and removes."""
-
-_MOUNTS = Path("/proc/self/mountinfo")
-"""What this process has mounted where, on Linux; the fifth word of a line is the place."""
 
 _SCHEMA = (
     """CREATE TABLE documents (
@@ -113,7 +107,7 @@ class SqliteLedger(Ledger):
         super().__init__(None if anchor is None else FileAnchor(anchor))
         # wherever the process goes; by links, as SQLite: its journal stands beside the file itself
         self.path = Path(path).resolve()
-        _require_own_name(self.path)
+        require_own_name(self.path)
         self._read_only = read_only
         self._timeout = timeout
         self._process = os.getpid()
@@ -123,7 +117,7 @@ class SqliteLedger(Ledger):
         mode = "rw" if read_only else "rwc"  # a reader, too, takes back what a killed writer left
         if not read_only:
             # a seed in it would show the noise: its files are its holder's alone
-            _require_nothing_left(self.path)
+            require_nothing_left(self.path)
             with suppress(OSError):  # what the file system refuses, SQLite says
                 # one that is there is not opened: closing it would drop the locks of this process
                 os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -153,13 +147,13 @@ class SqliteLedger(Ledger):
         Raises `LedgerError` where there is something already, or the folder cannot be written to.
         """
         path = Path(path)
-        _require_own_name(path)
+        require_own_name(path)
         try:
             with TemporaryDirectory(prefix=".", dir=path.parent) as beside:
                 made = Path(beside) / "ledger"
                 with cls(made) as ledger:
                     ledger.set_budget(budget)
-                _require_nothing_left(path)
+                require_nothing_left(path)
                 os.link(made, path)
                 made.unlink()  # at once: a ledger with two names takes nothing
         except OSError as error:
@@ -209,7 +203,7 @@ class SqliteLedger(Ledger):
         if read_only:
             self._execute("PRAGMA query_only = ON")
         else:
-            if _is_mounted(self.path):
+            if is_mounted(self.path):
                 raise LedgerError(
                     f"{self.path} must not be mounted as a file, which has another name elsewhere, "
                     "and its journal beside that; mount the folder that it is in. "
@@ -420,38 +414,6 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
-
-
-def _require_own_name(path: Path) -> None:
-    """Raise `LedgerError` for a name of which SQLite thinks that the file belongs to another."""
-    if path.name.endswith(_ENDINGS):
-        raise LedgerError(
-            f"{path} must have another name: SQLite takes a file whose name ends so for what "
-            "belongs to another, and removes it. Nothing was recorded."
-        )
-
-
-def _require_nothing_left(path: Path) -> None:
-    """Raise `LedgerError` for a new file beside the journal of another, which it would be given."""
-    beside = [path.with_name(path.name + ending) for ending in _ENDINGS]
-    left = [each for each in beside if each.exists()]
-    if left and not path.exists():  # looked for last: who makes one has it before its journal
-        raise LedgerError(
-            f"{left[0]} must go first: it is what another ledger of this name had not finished. "
-            "Move it to where that ledger is now, and open that once. Nothing was made."
-        )
-
-
-def _is_mounted(path: Path) -> bool:
-    """Return whether a file is a mount point of its own; False where the system does not tell."""
-    try:
-        mounts = _MOUNTS.read_bytes()
-    except OSError:
-        return False
-    points = (mount.split()[4] for mount in mounts.splitlines())
-    octal = re.compile(rb"\\([0-7]{3})")  # of spaces, line ends and backslashes
-    named = (octal.sub(lambda found: bytes([int(found[1], 8)]), point) for point in points)
-    return os.fsencode(path) in named
 
 
 def _code(error: sqlite3.Error) -> int:

@@ -502,7 +502,7 @@ def test_a_file_that_is_mounted_by_itself_takes_nothing_and_can_be_read(
     mounts = tmp_path / "mountinfo"
     root = b"21 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
     mounts.write_bytes(root + b"36 21 8:1 /x.ledger " + found + b" rw - ext4 /dev/sda1 rw\n")
-    monkeypatch.setattr("dpledger.accounting.ledger.sqlite._MOUNTS", mounts)
+    monkeypatch.setattr("dpledger.accounting.ledger.file_names._MOUNTS", mounts)
     with pytest.raises(LedgerError, match="mount the folder"):
         SqliteLedger(path)
     with SqliteLedger(path, read_only=True) as ledger:

@@ -35,9 +35,13 @@ settings.load_profile("untimed")
 
 
 def pytest_collection_finish() -> None:
-    """Keep ten thousand tests out of every collection of garbage: it took 7 % of the time."""
+    """Keep ten thousand tests out of every collection of garbage, and collect less often.
+
+    It took a tenth of the time.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 Calls = Callable[[Callable[[], object]], int]

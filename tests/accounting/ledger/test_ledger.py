@@ -852,7 +852,7 @@ def test_what_a_handler_of_a_signal_does_in_between_counts_once(
         if spends:
             spend()
 
-    for line in count(1, 3):
+    for line in count(1, 5):
         came = handled(spend, handler, line=line, among="accounting")
         assert ledger.spent().mu_squared == Fraction(spent, 16)
         if not came:

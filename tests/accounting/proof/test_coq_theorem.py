@@ -366,7 +366,8 @@ def sampled_run(step: Fraction, dense: int, epsilon: Fraction) -> bytes:
 def test_a_sampled_run_becomes_a_term():
     goal = coq_theorem(sampled_run(Fraction(1, 32), 8, Fraction(3)))
     assert "SampledStep (Poisson (1 # 8)) AddRemoveOne (1 # 1)" in goal
-    assert "(PrivacyLoss [((2)%positive, (1)%positive, 0%nat)] [] 1 (1 # 32) [0; 0; 1]%nat 8 " in goal
+    terms = "[((2)%positive, (1)%positive, 0%nat)] [] 1 (1 # 32) [0; 0; 1]%nat 8 "
+    assert f"(PrivacyLoss {terms}" in goal
     assert "dp (one_part add_remove_one)" in goal
 
 

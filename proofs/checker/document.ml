@@ -910,6 +910,25 @@ let follows_from_filter nodes =
     | _ -> false in
   Array.length nodes > 0 && follows (Array.length nodes - 1)
 
+(* Refuse a mechanism that stands in no event, no step and no mechanism of these. *)
+let require_all_met values texts met =
+  if not (Array.for_all Fun.id met) then begin
+    let inside = Hashtbl.create 64 in
+    let rec meet (value : Json.t) =
+      match value with
+      | Object named ->
+        if List.mem_assoc "kind" named then Hashtbl.replace inside (Json.canonical value) ();
+        List.iter (fun (_, each) -> meet each) named
+      | List each -> List.iter meet each
+      | _ -> () in
+    List.iteri (fun i value -> if met.(i) then meet value) values;
+    List.iteri
+      (fun i text ->
+         if not (met.(i) || Hashtbl.mem inside text) then
+           wrong "expected mechanisms that are used")
+      texts
+  end
+
 let read source =
   if String.length source > 16 * 1024 * 1024 then wrong "expected up to 16 MiB";
   let names =
@@ -923,8 +942,12 @@ let read source =
     let number = numbered () in
     let events = read_events number mechanisms texts events in
     if text subject <> events.subject then wrong "expected subject %s" events.subject;
+    let values = mechanisms in
     let mechanisms = List.map (mechanism number table) mechanisms in
     let steps = Array.of_list mechanisms in
+    let met = Array.map (fun _ -> false) steps in
+    let meet m = met.(Z.to_int m - 1) <- true in
+    List.iter (fun (e : Kernel.event) -> meet e.event_mechanism) events.listed;
     let rec step_of m =
       let found = steps.(Z.to_int m - 1) in
       match found.read with Repeated (inner, _) -> step_of inner | _ -> found in
@@ -943,6 +966,7 @@ let read source =
         List.iter
           (fun m ->
              if Z.gt m (Z.of_int (Array.length steps)) then wrong "expected a listed mechanism";
+             meet m;
              let step = step_of m in
              trusted := Texts.union !trusted step.trusts;
              published := Texts.union !published (Texts.of_list (axiom_of_step group step.read)))
@@ -956,6 +980,7 @@ let read source =
     if follows_from_filter nodes then trusted := Texts.remove stopping !trusted
     else if Texts.subset filtered !trusted then
       wrong "expected a conclusion that follows from the filter";
+    require_all_met values texts met;
     same "assumptions" assumptions !trusted;
     same "axioms" axioms !published;
     { certificate = { mechanisms = List.map (fun m -> m.read) mechanisms; events = events.listed; nodes };

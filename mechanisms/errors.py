@@ -66,6 +66,10 @@ class RepeatableNoise(UserWarning):
     """Noise was drawn from a seed: whoever knows it subtracts the noise. An experiment's."""
 
 
+REPEATABLE_NOISE = "experiment: repeatable noise, which whoever knows the seed can subtract"
+"""What is said of such noise, wherever results are shown."""
+
+
 class ForkedCopy(DpledgerError, RuntimeError):
     """What one process made was used in a fork of it: a copy, of which the other knows nothing."""
 

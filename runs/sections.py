@@ -3,6 +3,7 @@
 Everything here is public. `demo.toml` beside this file is the example of every section.
 """
 
+from collections.abc import Collection
 from enum import Enum
 from math import inf
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from ..mechanisms import Adjacency
+from ..mechanisms.errors import REPEATABLE_NOISE
 
 _LONGEST_STATEMENT = 1000
 MOST_RELEASES = 10**6
@@ -351,6 +353,11 @@ class SamplerName(Enum):
 
 SECRET_SEED = "noise.seed is secret and served one run only"
 """What a certificate takes for granted of noise from a seed: it is an experiment's."""
+
+
+def repeatable_noise(assumptions: Collection[str]) -> str | None:
+    """Return what is said of results whose noise came from a seed; None for a release's."""
+    return REPEATABLE_NOISE if SECRET_SEED in assumptions else None
 
 
 class Noise(Section, frozen=True, kw_only=True):

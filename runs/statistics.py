@@ -31,7 +31,6 @@ from msgspec import structs
 
 from ..accounting.ledger import SqliteLedger
 from ..accounting.proof.proved import proved
-from ..audits.report.record import REPEATABLE_NOISE
 from ..data import Schema, load_table, read_schema
 from ..data.encoding import table_columns
 from ..data.strict import ConfigurationError, read_toml
@@ -56,7 +55,15 @@ from ..mechanisms.sampling import Sampler, SeededSampler, SystemSampler
 from ..mechanisms.sensitivity import float_up
 from ..solvers.planning import planned_events
 from .pipeline import Plan, Terms, calibrate_proved, run_prepaid
-from .sections import RECORD, SECRET_SEED, Noise, SamplerName, Section, Unit
+from .sections import (
+    RECORD,
+    SECRET_SEED,
+    Noise,
+    SamplerName,
+    Section,
+    Unit,
+    repeatable_noise,
+)
 from .training import new_folder, warn_of_new
 
 _CONFIDENCE = 0.95
@@ -364,13 +371,14 @@ def _written(result: StatisticsResult) -> bytes:
         result: as released; the file may be published, as every number in it is paid for.
     """
     found = result.plan.guarantee
+    noise = repeatable_noise(found.assumptions)
     return msgspec.json.encode(
         {
             "epsilon": found.epsilon.upper_float,
             "delta": float_up(found.delta),
             "grade": found.graded,
             "assumptions": found.assumptions,
-            **({"noise": REPEATABLE_NOISE} if SECRET_SEED in found.assumptions else {}),
+            **({} if noise is None else {"noise": noise}),
             "adjacency": None if found.adjacency is None else found.adjacency.value,
             "unit": result.unit,
             "statistics": [

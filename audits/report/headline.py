@@ -13,11 +13,11 @@ from ...accounting.guarantees import weaknesses
 from ...accounting.hypothesis_testing import best_guess
 from ...accounting.numbers.grade import Grade
 from ...mechanisms.adjacency import Adjacency
+from ...mechanisms.errors import REPEATABLE_NOISE
 from ..visible_text import visible
 from .numerals import printed, printed_percent_up
 from .record import (
     REPEATABLE,
-    REPEATABLE_NOISE,
     SIMULATED,
     Direction,
     EmpiricalAudit,

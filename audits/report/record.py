@@ -299,9 +299,6 @@ class MechanismGroup(_Part, frozen=True, kw_only=True):
 REPEATABLE = "a recorded seed"
 """In a noise source: whoever knows the seed can draw the noise again, and subtract it."""
 
-REPEATABLE_NOISE = "experiment: repeatable noise, which whoever knows the seed can subtract"
-"""What is said of it, wherever results are shown."""
-
 SIMULATED = "a simulation: "
 """Begins a noise source: many trials, or noise that only resembles the mechanism's."""
 

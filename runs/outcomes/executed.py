@@ -12,7 +12,7 @@ from ...accounting.numbers.enclosure import shown_up
 from ...audits.outcome import Outcome, TextColumns, guarantee_data, shown
 from ...audits.outcomes.attacks import attack_outcome
 from ..results import RunResult
-from .noise import noise_rows
+from ..sections import repeatable_noise
 
 
 def run_outcome(result: RunResult) -> Outcome:
@@ -51,7 +51,7 @@ def run_outcome(result: RunResult) -> Outcome:
         },
         rows=(
             ("epsilon", f"{shown(found.epsilon)} at delta {delta}, {found.graded}"),
-            *noise_rows(found),
+            ("noise", repeatable_noise(found.assumptions)),
             ("promised to", f"each {result.unit}"),
             ("plan = run", "yes" if result.kept_to_plan else "NO"),
             ("cross-check", "skipped" if agrees is None else "agrees" if agrees else "DISAGREES"),

@@ -9,8 +9,8 @@ from __future__ import annotations
 from ...accounting.numbers.enclosure import shown_in_full
 from ...audits.outcome import Outcome, Row, TextColumns, grade_rows, guarantee_data, shown
 from ..pipeline import Plan
+from ..sections import repeatable_noise
 from ..statistics import Released, StatisticsFile, StatisticsResult
-from .noise import noise_rows
 
 
 def statistics_plan_outcome(name: str, asked: StatisticsFile, plan: Plan) -> Outcome:
@@ -84,7 +84,7 @@ def _promise_rows(plan: Plan, unit: str) -> tuple[Row, ...]:
     )
     return (
         ("epsilon", promised),
-        *noise_rows(found),
+        ("noise", repeatable_noise(found.assumptions)),
         *grade_rows(found),
         *(("assumption", text) for text in found.assumptions),
     )

@@ -33,6 +33,9 @@ GAUSSIAN, LAPLACE, PRIVATE = (
     MechanismKind.LAPLACE,
     MechanismKind.PRIVATE,
 )
+OWN_MEAN = StatedRelease(
+    GAUSSIAN, clip_norm=1.0, noise=0.05, rounds=1, averaging=Averaging.OWN, divisor=50
+)
 
 
 def true(finding: Finding) -> float:
@@ -139,33 +142,16 @@ def test_a_clip_norm_moves_twice_where_a_record_is_replaced(
 def test_a_mean_over_their_own_number_moves_by_both_its_parts(
     adjacency: Adjacency, clips: int
 ) -> None:
-    release = StatedRelease(
-        GAUSSIAN,
-        clip_norm=1.0,
-        noise=0.05,
-        rounds=1,
-        averaging=Averaging.OWN,
-        divisor=50,
-        sampling=Sampling.NONE,
-    )
+    release = replace(OWN_MEAN, sampling=Sampling.NONE)
     assert cost(release, PromisedMu(1.0), adjacency) == pytest.approx(clips / 50 / 0.05)
     # of a Poisson sample it may be over one record: which it is has to be said
-    unsaid = judged([replace(release, sampling=None)], PromisedMu(2.0), adjacency=adjacency)
+    unsaid = judged([OWN_MEAN], PromisedMu(2.0), adjacency=adjacency)
     assert unsaid.verdict is ClaimVerdict.UNSPECIFIED
     assert "not stated: sampling scheme" in unsaid.argument
 
 
 def test_a_mean_over_a_poisson_sample_may_be_of_one_record() -> None:
-    release = StatedRelease(
-        GAUSSIAN,
-        clip_norm=1.0,
-        noise=0.05,
-        rounds=1,
-        averaging=Averaging.OWN,
-        divisor=256,
-        sampling=Sampling.POISSON,
-        rate=0.01,
-    )
+    release = replace(OWN_MEAN, divisor=256, sampling=Sampling.POISSON, rate=0.01)
     alone = StatedRelease(
         GAUSSIAN, sensitivity=1.0, noise=0.05, rounds=1, sampling=Sampling.POISSON, rate=0.01
     )

@@ -1,6 +1,6 @@
 """Bent certificates before the checker, many thousand: is anything false accepted?
 
-Usage: python benchmarks/mutations.py STORE.jsonl [--batches N] [--minutes M]
+Usage: python benchmarks/mutations.py STORE.jsonl [--first SEED] [--batches N] [--minutes M]
 
 A batch bends certificates 1,000 times from a seed of its own, half of them of loss distributions,
 and judges what the checker accepts by another route (`test_mutation.py` and `test_loss_mutation.py`
@@ -35,6 +35,7 @@ FIRST_SEED = 2026_000
 def main() -> int:
     parser = argparse.ArgumentParser(description="Bent certificates before the checker.")
     parser.add_argument("store", type=Path)
+    parser.add_argument("--first", type=int, default=FIRST_SEED, metavar="SEED")
     parser.add_argument("--batches", type=int, default=100)
     parser.add_argument("--minutes", type=float, default=float("inf"))
     options = parser.parse_args()
@@ -44,7 +45,7 @@ def main() -> int:
     certificates = {name: make() for name, make in examples().items()}
     failed = 0
     distributions = {name: make() for name, make in loss_examples().items()}
-    for seed in range(FIRST_SEED, FIRST_SEED + options.batches):
+    for seed in range(options.first, options.first + options.batches):
         if seed in done or time.monotonic() - begun > 60 * options.minutes:
             continue
         try:

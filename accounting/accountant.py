@@ -18,7 +18,7 @@ from flint import arb
 from numpy.typing import ArrayLike
 
 from ..mechanisms.adjacency import Adjacency
-from ..mechanisms.errors import InvalidParameter, Number, require_open_unit
+from ..mechanisms.errors import InvalidParameter, Number, named, require_open_unit
 from ..mechanisms.events import Event, Mechanism
 from ..mechanisms.protocols import FloatArray
 from .composition import Account, Composition, UnpricedMechanism, costly_mechanisms
@@ -26,6 +26,9 @@ from .numbers.enclosure import Enclosure, maximum
 from .numbers.grade import Grade
 from .renyi.amplification import in_groups, require_amplification
 from .renyi.rdp import is_sampled
+
+CURVES = (Grade.ENCLOSED, Grade.FAST)
+"""Grades in which a whole curve is priced; a proof is of one point."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -142,6 +145,7 @@ class Accountant(ABC):
         The fast grade is at least that; it differs only where an accountant has a faster way.
         `group` as in `epsilon`.
         """
+        grade = named("grade", grade, CURVES)
         given = np.asarray(deltas, dtype=np.float64)
         if grade is Grade.ENCLOSED:
             found = [self.epsilon(float(delta), group=group) for delta in given]
@@ -154,6 +158,7 @@ class Accountant(ABC):
         self, epsilons: ArrayLike, *, grade: Grade = Grade.ENCLOSED, group: int = 1
     ) -> PrivacyCurve:
         """Return the curve at `epsilons`, array of shape (n,) in [0, inf]: deltas rounded up."""
+        grade = named("grade", grade, CURVES)
         given = np.asarray(epsilons, dtype=np.float64)
         if grade is Grade.ENCLOSED:
             found = [self.delta(float(epsilon), group=group) for epsilon in given]

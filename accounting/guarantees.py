@@ -50,7 +50,7 @@ from .numbers.grade import Grade
 from .numbers.notions import Gdp
 from .proof.derivation import ONE_PARTY
 from .pure import pure_by_party
-from .renyi.amplification import assumed_of_sample, in_groups
+from .renyi.amplification import assumed_of_sample, in_groups, together_in_batches
 from .renyi.curves import Selection, SelectionAccountant
 
 NO_PROTECTION = 10.0
@@ -284,6 +284,7 @@ def guarantee(
         pairs = zip(by_party, unknown, strict=True)
         by_party = tuple(replace(cost, mu_squared=mu_squared) for cost, mu_squared in pairs)
     total = maximum([cost.mu_squared for cost in by_party])
+    together = _rests_on_one_party(composition, group, gaussian_only, delta)
     return Guarantee(
         adjacency=composition.adjacency,
         delta=delta,
@@ -299,7 +300,7 @@ def guarantee(
         theorems=(*theorems, _PARTIES) if len(by_party) > 1 else theorems,
         assumptions=(
             *_assumptions(listed, composition),
-            *((ONE_PARTY,) if _rests_on_one_party(by_party, group, gaussian_only, delta) else ()),
+            *((ONE_PARTY,) if together else ()),
         ),
         unprotected=composition.unprotected,
         group=group,
@@ -307,13 +308,16 @@ def guarantee(
 
 
 def _rests_on_one_party(
-    by_party: Sequence[PartyCost], group: int, gaussian_only: bool, delta: Number
+    composition: Composition, group: int, gaussian_only: bool, delta: Number
 ) -> bool:
     """Whether a unit whose records live with several parties might pay more than is said.
 
     By mu, and by pure epsilon, it pays at most `group` times what its dearest record does.
     """
-    return group > 1 and len(by_party) > 2 and not gaussian_only and delta > 0
+    if group == 1 or gaussian_only or delta == 0:
+        return False
+    accounts = composition.accounts
+    return len(accounts) > 2 or any(together_in_batches(account) for _, account in accounts)
 
 
 def weaknesses(epsilon: float, delta: Number, records: int | None) -> tuple[str, ...]:

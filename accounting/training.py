@@ -27,6 +27,7 @@ from ..mechanisms.errors import (
     DpledgerError,
     InvalidParameter,
     Number,
+    named,
     require_nonnegative,
     require_open_unit,
 )
@@ -35,7 +36,7 @@ from ..mechanisms.events import (
     Event,
 )
 from ..mechanisms.sensitivity import float_down, float_up
-from .accountant import PrivacyCurve
+from .accountant import CURVES, PrivacyCurve
 from .composition import composed
 from .guarantees import Guarantee, epsilons_at, guarantee, weaknesses
 from .hypothesis_testing import best_guess
@@ -351,7 +352,8 @@ def curve(
     Of the best of several runs they are enclosed, whatever the grade.
     """
     require_nonnegative("noise_multiplier", noise_multiplier)
-    return _curve(_run(stated, select), noise_multiplier, deltas, grade, select)
+    asked = named("grade", grade, CURVES)
+    return _curve(_run(stated, select), noise_multiplier, deltas, asked, select)
 
 
 def _curve(

@@ -31,7 +31,7 @@ from .pairs import (
 )
 from .reading import CertificateWrong, Undecided, read_count, read_dyadic, read_kind, require_equal
 from .sensitivities import Sens, require_lattice
-from .statements import Run
+from .statements import ONE_PARTY, Run
 
 MAX_GROUP = 64
 """Records of a group: a Poisson sample of it is a mixture of as many shifts."""
@@ -308,7 +308,8 @@ def drawn_with_replacement(run: Run, mechanism: Any, size: int) -> list[Pairs]:
     the t_k may be chosen anew: the least sum is convex in γ, and with the two records exchanged it
     holds for γ < 1. What was fixed is averaged over, by joint convexity. Numbers of copies that are
     too unlikely to be counted lose infinitely. Any of a group of g records fills a place with
-    probability g/n <= 1/n' for the whole number n' below n/g: it is priced as one record of n'.
+    probability g/n <= 1/n' for the whole number n' below n/g: it is priced as one record of n', if
+    the group is drawn into one batch, and not into one at each of several parties.
     """
     names = ("event", "batch", "records")
     event, batch, records = read_kind(mechanism, "sampled-with-replacement", *names)
@@ -317,6 +318,8 @@ def drawn_with_replacement(run: Run, mechanism: Any, size: int) -> list[Pairs]:
     n, m = max(read_count(records) // size, 1), read_count(batch)
     if not ratio:
         return []
+    if size > 1:
+        run.assumptions.add(ONE_PARTY)
     if n == 1:
         return [(GaussianShift(ratio * m**2), None)]
     if m == 1:

@@ -246,6 +246,8 @@ class Search:
         """
         counts = [(self._mechanisms[text], n) for text, n in sorted(exposure.counts)]
         assumptions = frozenset[str]().union(*(_assumed(each) for each, _ in counts))
+        if self._group > 1 and any(_in_one_batch(each) for each, _ in counts):
+            assumptions |= {ONE_PARTY}
         closed = laplace_epsilon(counts, self._adjacency, self._delta, self._group)
         if closed is not None:
             return self._by_laplace(exposure, counts, closed, assumptions)
@@ -503,6 +505,15 @@ def _spread(views: Sequence[Step]) -> frozenset[str]:
     one = views[0]
     curved = isinstance(one.notion, Rdp) or (isinstance(one.notion, ApproxDp) and one.notion.delta)
     return frozenset({ONE_PARTY} if len(views) > 1 and one.group > 1 and curved else ())
+
+
+def _in_one_batch(mechanism: Mechanism) -> bool:
+    """Return whether a group's price is of records that are drawn into one batch."""
+    while isinstance(mechanism, Repeated):
+        mechanism = mechanism.event
+    if not isinstance(mechanism, SampledWithReplacement):
+        return False
+    return mechanism.event.sensitivity.squared > 0
 
 
 def _held_apart(adjacency: Adjacency) -> str:

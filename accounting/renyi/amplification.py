@@ -129,12 +129,18 @@ def in_groups(account: Account, size: int) -> Account:
     convexity: Balle, Barthe, Gaboardi 2018, Theorems 2 and 11).
 
     With replacement each place holds one of the group with probability `size` / n, and is then
-    filled otherwise: it is one record of n / `size`, rounded down.
+    filled otherwise: it is one record of n / `size`, rounded down. That is of records that are
+    drawn into one batch (`together_in_batches`): at several parties each has a batch to fill.
 
     Raises `InvalidParameter` unless `size` is a whole number >= 1.
     """
     require_group("size", size)
     return account if size == 1 else account.in_groups(size, partial(grouped, size=size))
+
+
+def together_in_batches(account: Account) -> bool:
+    """Return whether what a group pays holds only of records that live with one party."""
+    return any(isinstance(mechanism, SampledWithReplacement) for mechanism in account.others)
 
 
 def grouped(mechanism: Mechanism, size: int) -> Mechanism:

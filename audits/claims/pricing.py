@@ -7,6 +7,7 @@ at: the same events get the same answer on a busy machine.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import repeat
 from math import inf
 from operator import add
 
@@ -15,12 +16,12 @@ from ...accounting.accountants import (
     tightest_accountant,
     tightest_pricing,
 )
-from ...accounting.composition import composed
+from ...accounting.composition import Account, composed
 from ...accounting.guarantees import guarantee
 from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
 from ...accounting.numbers.work import WorkExhausted, limited
 from ...accounting.pure import pure_epsilon
-from ...accounting.renyi.amplification import in_groups
+from ...accounting.renyi.amplification import in_groups, together_in_batches
 from ...mechanisms.errors import DpledgerError
 from ...mechanisms.events import Event, GaussianStep, Mechanism, Repeated, UnprotectedRelease
 
@@ -148,13 +149,17 @@ def may_be_spread(events: Sequence[Event], unit: str, delta: float | None, group
     if group == 1 or unit != "epsilon" or not delta:
         return False
     accounts = composed(events).accounts
-    return len(accounts) > 2 and any(account.others for _, account in accounts)
+    apart = len(accounts) > 2 and any(account.others for _, account in accounts)
+    return apart or any(len(n) > 1 and together_in_batches(account) for n, account in accounts)
 
 
 def _of_all_parties(events: Sequence[Event], delta: float, group: int) -> Enclosure:
     """Return the epsilon of a group that pays what it would at each of the parties."""
-    own = [in_groups(account, group) for _, account in composed(events).accounts]
-    total = reduce(add, own)
+    total = Account()
+    for parties, account in composed(events).accounts:
+        # where all share one mechanism but for whose batch it is, each party's is met
+        met = min(max(len(parties), 1), group) if together_in_batches(account) else 1
+        total = reduce(add, repeat(in_groups(account, group), met), total)
     return tightest_pricing([total]).epsilon_of(total, delta)
 
 

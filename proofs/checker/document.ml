@@ -880,6 +880,12 @@ let stopping =
    largest. *)
 let one_party = "all records of a unit live with one party"
 
+(* ... and of groups that are drawn into one batch, with replacement. *)
+let together group : Kernel.mechanism -> bool = function
+  | SampledStep (WithReplacement _, _, squared, _, _) ->
+    Z.gt group Z.one && Z.sign squared.qnum > 0
+  | _ -> false
+
 let spread name premises (stated : Kernel.claim) =
   match stated.claim_notion with
   | Rdp _ | ApproxDp _ ->
@@ -969,6 +975,7 @@ let read source =
              meet m;
              let step = step_of m in
              trusted := Texts.union !trusted step.trusts;
+             if together group step.read then trusted := Texts.add one_party !trusted;
              published := Texts.union !published (Texts.of_list (axiom_of_step group step.read)))
           trust.used;
         published := Texts.union !published (Texts.of_list (axiom (text name) stated));

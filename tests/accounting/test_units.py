@@ -12,9 +12,11 @@ from dpledger.accounting.guarantees import (
 )
 from dpledger.accounting.numbers.grade import Grade
 from dpledger.accounting.planning import calibrate_noise_multiplier, rounds_within
+from dpledger.accounting.proof.certificate import certify
 from dpledger.accounting.proof.planning import proved_noise_multiplier
 from dpledger.accounting.proof.proved import proved_guarantee
-from dpledger.accounting.training import epsilon, noise_multiplier
+from dpledger.accounting.training import curve, epsilon, noise_multiplier
+from dpledger.audits.claims.pricing import may_be_spread, priced
 from dpledger.mechanisms import (
     Adjacency,
     Audience,
@@ -26,6 +28,7 @@ from dpledger.mechanisms import (
     Norm,
     PoissonSampled,
     Repeated,
+    SampledWithReplacement,
     declared,
 )
 
@@ -137,6 +140,54 @@ def test_a_unit_whose_records_lie_with_parties_that_pay_differently_is_an_assump
     assert ONE_PARTY not in guarantee(mixed, delta=DELTA).assumptions
     gaussian = [event(GaussianStep(ONE, 6.0), "a"), event(GaussianStep(ONE, 7.0), "b")]
     assert ONE_PARTY not in guarantee(gaussian, delta=DELTA, group=2).assumptions
+
+
+def delta_of_two_batches(at, q, sigma):
+    """Return what two places lose that are filled by a unit's records with probability q each."""
+
+    def loss(z):
+        return mpmath.log1p(q * mpmath.expm1(z / sigma - 1 / (2 * sigma**2)))
+
+    def given(z):
+        rest = mpmath.expm1(at - loss(z)) / q
+        bound = sigma * (mpmath.log1p(rest) + 1 / (2 * sigma**2)) if rest > -1 else -mpmath.inf
+        first = (1 - q) * mpmath.npdf(z) + q * mpmath.npdf(z, 1 / sigma)
+        drawn = (1 - q) * mpmath.ncdf(-bound) + q * mpmath.ncdf(1 / sigma - bound)
+        return first * drawn - mpmath.exp(at) * mpmath.npdf(z) * mpmath.ncdf(-bound)
+
+    return mpmath.quad(given, mpmath.linspace(-10, 1 / sigma + 10, 41))
+
+
+def test_a_group_that_fills_a_batch_at_each_of_two_parties_is_an_assumption():
+    one = declared(1, "a place filled otherwise", adjacency=Adjacency.REPLACE_ONE)
+    batch = SampledWithReplacement(GaussianStep(one, 0.5), 1, 2)
+    shared, apart = [event(batch, "a", "b")], [event(batch, "a"), event(batch, "b")]
+    for listed in (shared, apart):
+        found = guarantee(listed, delta=DELTA, group=2)
+        assert ONE_PARTY in found.assumptions
+        assert ONE_PARTY in certify(listed, delta=DELTA, group=2).assumptions
+        assert ONE_PARTY not in guarantee(listed, delta=DELTA).assumptions
+        assert ONE_PARTY not in certify(listed, delta=DELTA).assumptions
+    # without the assumption it is false, and what the court says of records that are spread holds
+    assert delta_of_two_batches(found.epsilon.upper_float, 0.5, 0.5) > 50 * DELTA
+    assert may_be_spread(shared, "epsilon", DELTA, 2)
+    spread = priced(shared, unit="epsilon", delta=DELTA, group=2, spread=True).cost.upper_float
+    assert delta_of_two_batches(spread, 0.5, 0.5) <= DELTA
+
+
+@pytest.mark.parametrize("grade", [Grade.PROVED, "nonsense", None])
+def test_no_curve_calls_itself_proved(grade):
+    with pytest.raises(InvalidParameter, match=r"grade=.* must be one of 'enclosed', 'fast'"):
+        epsilons_at([event(GaussianStep(ONE, 6.0))], deltas=[DELTA], grade=grade)
+    with pytest.raises(InvalidParameter, match="grade="):
+        deltas_at([event(GaussianStep(ONE, 6.0))], epsilons=[1.0], grade=grade)
+
+
+def test_a_curve_in_a_grade_named_by_its_text_is_of_that_grade():
+    run = {"noise_multiplier": 1.1, "sampling": "none", "steps": 3, "adjacency": "add-remove-one"}
+    found = curve(deltas=[DELTA], grade="enclosed", **run)
+    assert found.grade is Grade.ENCLOSED
+    assert found.epsilon == curve(deltas=[DELTA], **run).epsilon
 
 
 @pytest.mark.parametrize("k", [0, -1, 2.0, True])

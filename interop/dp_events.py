@@ -531,6 +531,9 @@ def _sampled(
     relation = Adjacency.REPLACE_ONE if name.startswith("SampledWithout") else None
     if (size.adjacency is Adjacency.REPLACE_ONE) != (relation is Adjacency.REPLACE_ONE):
         raise Untranslatable(f"{name} has no rule here under {size.adjacency.value}.")
+    if size.adjacency is Adjacency.ZERO_OUT_ONE:
+        # a null record is drawn, too, and may be told from nobody: as if all were drawn
+        return _of_loss(loss, "a pure mechanism on a sample that a null record may be in", size)
     # outward in ball arithmetic, and the upper end: the amplified loss is never rounded below the
     # theorem
     with precision(BITS):

@@ -57,6 +57,22 @@ def test_a_mixture_of_two_gaussians_is_a_sampled_gaussian():
     assert isclose(ours(event), theirs(event), rel_tol=1e-3)
 
 
+@pytest.mark.parametrize(
+    "event",
+    [
+        peer.RandomizedResponseDpEvent(0.5, 2),
+        peer.ComposedDpEvent([peer.LaplaceDpEvent(1.0), peer.LaplaceDpEvent(2.0)]),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+def test_a_pure_mechanism_that_null_records_are_drawn_for_too_is_not_amplified(event):
+    # drawn with probability 1/100, a person answers 3 : 1, and a null record 1 : 3
+    sampled = peer.PoissonSampledDpEvent(0.01, event)
+    assert ours(sampled, 1e-6, ZERO) >= ours(event, 1e-6, ZERO)
+    if not isinstance(event, peer.RandomizedResponseDpEvent):
+        assert ours(sampled, 1e-6, ADD) < ours(event, 1e-6, ADD) / 10
+
+
 def test_a_larger_mixture_costs_at_least_what_they_say():
     event = mixture([0.0, 1.0, 2.0], [0.7, 0.2, 0.1], 3.0)
     assert theirs(event) * (1 - 1e-6) <= ours(event) <= 2 * theirs(event)

@@ -170,11 +170,15 @@ def _without_comments(lines: Iterator[str] | IO[str], comment: str | None) -> It
 
 
 def _read_parquet(path: Path, schema: Schema) -> Table:
-    """Return the table in a Parquet file; every cell becomes Python's own number, text or None."""
+    """Return the table in a Parquet file; every cell becomes Python's own number, text or None.
+
+    Of one file: what type the names of a partitioned folder have, one record decides for all.
+    """
     parquet = import_extra("pyarrow.parquet", "parquet")
     arrow = import_extra("pyarrow", "parquet")
     try:
-        table = parquet.read_table(path)
+        with parquet.ParquetFile(path) as file:
+            table = file.read()
     except arrow.ArrowException as error:
         raise UnreadableFile(f"{path}: Expected a Parquet file ({error}).") from error
     # columns that the schema ignores are not looked into

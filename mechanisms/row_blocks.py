@@ -71,14 +71,19 @@ def real_numbers(name: str, values: Any) -> FloatArray:
     require_unmasked(name, values)
     kind = ""
     with suppress(TypeError, ValueError, OverflowError):
-        kind = np.asarray(values).dtype.kind
+        array = np.asarray(values)
+        kind = array.dtype.kind
+        # with a warning NumPy's own numbers lose their imaginary part, and masked cells their mask
+        lossy = np.complexfloating | np.ma.MaskedArray
+        if kind == "O" and any(issubclass(each, lossy) for each in set(map(type, array.flat))):
+            kind = "c"
         if kind != "c":
             # at once: without a dtype NumPy makes texts of all numbers where there is one
             return np.asarray(values, dtype=np.float64)
     if kind == "c":
         raise InvalidParameter(
             name,
-            "complex numbers",
+            "complex or masked numbers",
             "real numbers (pass both parts as columns). Complex data not supported",
         )
     # NumPy's own sentence shows the cell, and is no context of this one

@@ -233,6 +233,16 @@ def test_a_parquet_file_means_the_same_as_text(tmp_path: Path) -> None:
         load_records(tmp_path / "people.parquet", schema=SCHEMA)
 
 
+def test_a_folder_of_parquet_files_is_refused(tmp_path: Path) -> None:
+    # the names of its folders would be numbers, or texts, as one record's cell decides for all
+    pyarrow = pytest.importorskip("pyarrow", reason="the extra `parquet` is not installed")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = pyarrow.table({"age": [25, 30], "town": ["0417", "A1"]})
+    parquet.write_to_dataset(table, tmp_path / "people.parquet", partition_cols=["town"])
+    with pytest.raises(UnreadableFile, match=r"people\.parquet: Expected a readable file"):
+        load_records(tmp_path / "people.parquet", schema=SCHEMA)
+
+
 def test_parquet_without_its_library_names_the_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -255,6 +255,9 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
 
         They are added to those of the certificate, and printed with every promise.
         """
+        refused = "a file with others is refused aloud"
+        if self.data.files and self.data.records is None and not self.counts_are_private:
+            refused = "nothing checks that: data.records would"
         counted = (
             f"a party has at least {self.shape.count} complete ones and at most {self.shape.most}, "
             "and at least one is held out"
@@ -262,7 +265,7 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
             else "how many are complete is public"
         )
         return (
-            f"records fit the schema, and {counted} (a file with others is refused aloud)",
+            f"records fit the schema, and {counted} ({refused})",
             *(
                 ("which party holds which record is public, and neighbours agree in it",)
                 if self.data.parties is None
@@ -355,6 +358,10 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
                 )
             dealt = data.parties is not None
             return (train.dealt_by_content(parties, seed=data.split_seed) if dealt else train), test
+        if data.records not in (None, len(records)):
+            raise ConfigurationError(
+                f"Expected data.records={data.records} complete records instead got {len(records)}."
+            )
         if data.train_records >= len(records):
             raise ConfigurationError(
                 f"data.train_records={data.train_records} must be in [1, {len(records) - 1}]: "

@@ -50,6 +50,9 @@ class Data(Section, frozen=True, kw_only=True):
             add-remove-one a public lower bound on their number, and over `parties` on each one's:
             leave room, since a hash deals unevenly.
         files: your own files, read in order as one; without them the shipped UCI Adult.
+        records: how many complete records your files hold, where that is public (it is private
+            under add-remove-one): files with others are refused. Without it nothing checks that
+            neighbours agree in it, which a missing value changes where those records are dropped.
         schema: the TOML file with everything that is public about those files.
         folder: where paths of files and schema start; at the folder of this file without it.
         held_out: under add-remove-one, and only there: the share of records that is held out.
@@ -61,6 +64,7 @@ class Data(Section, frozen=True, kw_only=True):
 
     train_records: int
     files: tuple[str, ...] = ()
+    records: int | None = None
     schema: str | None = None
     folder: str | None = None
     held_out: float | None = None
@@ -71,6 +75,8 @@ class Data(Section, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if bool(self.files) != (self.schema is not None):
             raise ValueError("Expected files and schema together, or neither for UCI Adult")
+        if self.records is not None and (not self.files or self.held_out is not None):
+            raise ValueError("Expected records beside files, and not under add-remove-one")
         if (self.parties is None) == (self.party_records is None):
             raise ValueError(
                 "Expected either parties (deal the records) or party_records (the schema's column)"
@@ -81,6 +87,7 @@ class Data(Section, frozen=True, kw_only=True):
         least = self.party_records
         for name, values in (
             ("train_records", (self.train_records,)),
+            ("records", (self.records,)),
             ("parties", (self.parties,)),
             ("party_records", least if isinstance(least, tuple) else (least,)),
         ):

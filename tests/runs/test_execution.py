@@ -181,6 +181,25 @@ def test_what_was_dropped_is_told_to_nobody(tmp_path: Path) -> None:
     assert holders.isdisjoint(open_to_others)
 
 
+def test_the_number_of_complete_records_is_checked_where_it_is_stated(tmp_path: Path) -> None:
+    """One missing value less of a file whose other records are dealt by position."""
+    write_people(tmp_path)
+    (tmp_path / "people.toml").write_text(f"drop_missing = true\n{SCHEMA}")
+    lines = (tmp_path / "people.csv").read_text().splitlines()
+    (tmp_path / "run.toml").write_text(CONFIGURATION)
+    unchecked = read_configuration(tmp_path / "run.toml")
+    assert "nothing checks that: data.records would" in unchecked.assumptions[0]
+    stated = CONFIGURATION.replace("[data]", f"[data]\nrecords = {len(lines) - 1}")
+    (tmp_path / "run.toml").write_text(stated)
+    checked = read_configuration(tmp_path / "run.toml")
+    assert "a file with others is refused aloud" in checked.assumptions[0]
+    assert sum(map(len, checked.records())) == len(lines) - 1
+    lines[2] = "," + lines[2].split(",", 1)[1]
+    (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
+    with pytest.raises(ConfigurationError, match=r"Expected data\.records="):
+        checked.records()
+
+
 def test_a_folder_that_cannot_be_made_is_refused_by_name(tmp_path: Path) -> None:
     write_people(tmp_path)
     (tmp_path / "run.toml").write_text(CONFIGURATION)

@@ -30,6 +30,7 @@ from typing import Protocol
 import msgspec
 
 from ..accounting.ledger import SqliteLedger, TamperedLedger
+from ..accounting.ledger.file_names import require_no_database
 from ..accounting.ledger.ledger import Ledger, RunSummary
 from ..mechanisms.errors import (
     DpledgerError,
@@ -353,6 +354,7 @@ def _tag(content: bytes, key: bytes) -> bytes:
 
 def _write_whole(path: Path, content: bytes) -> None:
     """Replace a file as a whole, or leave it as it was and raise `OSError`."""
+    require_no_database(path)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:

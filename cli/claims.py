@@ -25,6 +25,7 @@ from pathlib import Path
 
 import click
 
+from ..accounting.ledger.file_names import write_over
 from ..audits.claims import cases
 from ..audits.claims.confirmations import SEED
 from ..audits.claims.hearing import Attacks, judge_claims, save_evidence
@@ -136,8 +137,7 @@ def page(names: tuple[str, ...], assignments: tuple[str, ...], out: Path) -> Out
     papers = {paper.name: paper for paper, _ in find(names)}
     with steps() as start:
         judged = judge_claims(PAPERS, names, assignments, attacks=Attacks(), progress=start)
-    text = claims_page(judged, cases(list(papers.values()), assignments))
-    out.write_text(text, encoding="utf-8")
+    write_over(out, claims_page(judged, cases(list(papers.values()), assignments)).encode())
     return Outcome(title=f"{out}: {len(judged)} claims", data={"page": out, "claims": len(judged)})
 
 

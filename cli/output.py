@@ -21,6 +21,7 @@ from typing import ParamSpec
 import click
 
 from ..accounting.guarantees import Guarantee
+from ..accounting.ledger.file_names import write_over
 from ..accounting.proof.certificate import Uncertifiable
 from ..accounting.proof.proved import Proof
 from ..audits.outcome import Outcome
@@ -136,10 +137,10 @@ def write_certificate(path: Path, proof: Proof | None, found: Guarantee) -> None
     """Write the certificate of a guarantee; raise `Uncertifiable` where there is none.
 
     Args:
-        path: of the new file; one that exists is replaced.
+        path: of the new file; one that exists is replaced, unless it is a database: a ledger.
         proof: as found; None where there is none.
         found: the guarantee, which says why nothing was proved.
     """
     if proof is None:
         raise Uncertifiable(f"certificate={path} must have a proof: {found.not_proved}.")
-    path.write_bytes(proof.document)
+    write_over(path, proof.document)

@@ -12,6 +12,9 @@ from .rows import LedgerError
 _ENDINGS = ("-journal", "-wal", "-shm")
 """Of files that SQLite makes beside a database, and removes."""
 
+_SQLITE = b"SQLite format 3\0"
+"""How every file of SQLite begins."""
+
 _MOUNTS = Path("/proc/self/mountinfo")
 """What this process has mounted where, on Linux; the fifth word of a line is the place."""
 
@@ -34,6 +37,23 @@ def require_nothing_left(path: Path) -> None:
             f"{left[0]} must go first: it is what another ledger of this name had not finished. "
             "Move it to where that ledger is now, and open that once. Nothing was made."
         )
+
+
+def require_no_database(path: Path) -> None:
+    """Raise `LedgerError` for a database in the place of what is to be written: a ledger's rows."""
+    if path.is_file():
+        with path.open("rb") as file:
+            if file.read(len(_SQLITE)) == _SQLITE:
+                raise LedgerError(
+                    f"{path} must be another file: a database, a ledger perhaps, would be written "
+                    "over. Nothing was written."
+                )
+
+
+def write_over(path: Path, content: bytes) -> None:
+    """Write a file, over the one that is there; raise as `require_no_database`."""
+    require_no_database(path)
+    path.write_bytes(content)
 
 
 def is_mounted(path: Path) -> bool:

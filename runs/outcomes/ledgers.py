@@ -14,6 +14,7 @@ from ...accounting.check.checker import report
 from ...accounting.check.pld_checker import check
 from ...accounting.check.reading import CertificateWrong, Undecided
 from ...accounting.ledger import FileAnchor, RolledBack, SqliteLedger, TamperedLedger
+from ...accounting.ledger.file_names import write_over
 from ...accounting.ledger.proofs import graded_certificate, graded_verdict
 from ...accounting.numbers.enclosure import shown_up
 from ...accounting.numbers.grade import Grade
@@ -160,7 +161,7 @@ def certified_outcome(
     with SqliteLedger(path, read_only=True) as opened:
         # found anew: no certificate is kept in a ledger
         made, grade = graded_certificate(opened, delta=delta, run=run)
-    certificate.write_bytes(made.to_json_bytes())
+    write_over(certificate, made.to_json_bytes())
     return Outcome(
         f"{certificate}: epsilon {made.epsilon} at delta {delta}",
         {"certificate": certificate, "epsilon": made.epsilon, "delta": delta},

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...accounting.guarantees import compare_conversions
+from ...accounting.ledger.file_names import write_over
 from ...accounting.numbers.enclosure import shown_in_full, shown_up
 from ...audits.outcome import Outcome, Row, TextColumns, grade_rows, guarantee_data, shown
 from ...mechanisms.errors import InvalidParameter
@@ -181,7 +182,7 @@ def draw_curve(path: Path, found: PrivacyCurve, promised: Guarantee) -> None:
     drawn = curve_plot(points, promise, found.grade)
     if drawn.absent is not None:
         raise InvalidParameter("plot", str(path), f"of a run of finite epsilon: {drawn.absent}")
-    path.write_text(to_svg(drawn), encoding="utf-8")
+    write_over(path, to_svg(drawn).encode())
 
 
 def curve_outcome(

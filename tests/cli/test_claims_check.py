@@ -426,6 +426,20 @@ def test_runs_that_name_the_same_records_otherwise_are_not_priced_by_name(
     assert call("verify", written, "--ledger", path).status == 2
 
 
+def test_nothing_is_written_over_a_ledger(call: Call, tmp_path: Path) -> None:
+    path = recorded(tmp_path / "kept.sqlite", {"one": "a"}, planned=True)
+    before = path.read_bytes()
+    for arguments in (
+        ("ledger", "export", path, "--certificate", path),
+        ("watch", path, "--metrics", path),
+        ("claims", "page", "ding2020_network", "H-2", "--set", "K=5", "--out", path),
+    ):
+        found = call(*arguments)
+        assert found.status == 2
+        assert "a database, a ledger perhaps, would be written over" in found.err
+        assert path.read_bytes() == before
+
+
 def test_a_ledger_under_a_budget_exports_the_proof_of_its_budget(
     call: Call, tmp_path: Path
 ) -> None:

@@ -110,7 +110,7 @@ class _Reading:
             words = ", ".join(sorted(missing))
             unsaid = Event(UnprotectedRelease(f"not stated: {words}"), context)
             return () if least else (unsaid,)
-        if unsampled and least:
+        if least and (unsampled or not self._is_priced_on(release.kind, scheme)):
             return ()
         mechanisms = release.mechanisms(
             self.adjacency,
@@ -120,6 +120,14 @@ class _Reading:
             amplified=not unsampled,
         )
         return tuple(Event(Repeated(m, times * fits), context) for m, times in mechanisms)
+
+    @staticmethod
+    def _is_priced_on(kind: MechanismKind, scheme: Sampling) -> bool:
+        """Return whether a sample's release is priced as such, and not as one of all records."""
+        if kind in (MechanismKind.GAUSSIAN, MechanismKind.LAPLACE) or scheme is Sampling.NONE:
+            return True
+        once = kind not in (MechanismKind.PRIVATE, MechanismKind.EXPONENTIAL)
+        return once and scheme is Sampling.SHUFFLED
 
     def _rate_of(self, release: StatedRelease, scheme: Sampling) -> Fraction | None:
         """Return the sampling rate under a scheme; None where it is not stated.

@@ -374,7 +374,8 @@ class StatedRelease:
             assert self.records is not None
             if scheme is Sampling.FIXED_BATCH:
                 return SampledWithoutReplacement(step, self.batch, self.records)
-            assert isinstance(step, GaussianStep)
+            if not isinstance(step, GaussianStep):
+                return step  # a reading that is refused before it is priced
             return SampledWithReplacement(step, self.batch, self.records)
         return step
 

@@ -125,6 +125,7 @@ def test_an_unstated_scheme_may_be_no_amplification_at_all() -> None:
         (MechanismKind.GAUSSIAN, Adjacency.REPLACE_ONE, {"rate": 0.9}),
         (MechanismKind.GAUSSIAN, Adjacency.ZERO_OUT_ONE, {"rate": 0.9}),
         (MechanismKind.LAPLACE, Adjacency.REPLACE_ONE, {"batch": 9}),
+        (MechanismKind.LAPLACE, Adjacency.REPLACE_ONE, {"batch": 9, "records": 10}),
     ],
 )
 def test_saying_less_of_a_sample_makes_no_promise_hold(
@@ -152,6 +153,15 @@ def test_an_unstated_scheme_may_draw_one_record_again_and_again() -> None:
     dearest = judged([said], PromisedEpsilon(5.9, 1e-5), adjacency=replace_one)
     assert dearest.verdict is ClaimVerdict.NOT_IMPLIED
     assert max(cost.upper_float for cost in found.figures.values()) == dearest.true.upper_float
+
+
+@pytest.mark.parametrize("kind", [MechanismKind.DISCRETE_GAUSSIAN, MechanismKind.L2_EXPONENTIAL])
+def test_a_sample_that_no_rule_prices_costs_somebody_nothing_known(kind: MechanismKind) -> None:
+    sampled = StatedRelease(kind, sensitivity=1.0, noise=1.0, rounds=1, rate=0.01)
+    costs = judged([sampled], PromisedEpsilon(9.0, 1e-5), adjacency=ADJACENCY).figures
+    lower = {name: cost.lower_float for name, cost in costs.items()}
+    assert lower["sampling is none"] > 0
+    assert lower["sampling is poisson"] == 0
 
 
 @pytest.mark.parametrize("relation", Adjacency)

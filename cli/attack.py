@@ -75,9 +75,7 @@ from .output import answers, steps
     help="Attack a model of your own: see `dpledger membership`, which has the other options.",
 )
 @claim_options("With --scores: the claim under attack.")
-@click.option(
-    "--delta", type=float, help="With --scores: of the claim and of the bounds; may be 0."
-)
+@click.option("--delta", type=float, help="With --scores: of the claim and the bounds; may be 0.")
 @confidence_option("With --scores: of each bound.")
 @answers
 def attack(

@@ -1,7 +1,8 @@
 """How commands answer: an outcome, printed as text or as JSON, and an exit status.
 
-Results go to standard output, progress to standard error and only to a terminal. Status 0 is good,
-1 a finding, 2 a mistake of the caller's, 3 undecided.
+Results go to standard output, progress to standard error and only to a terminal. No file that is a
+database, as a ledger is, is written over. Status 0 is good, 1 a finding, 2 a mistake of the
+caller's, 3 undecided.
 
 An `Outcome` has one set of data for machines, whose keys are pinned by tests/golden, and rows and
 tables for people. On a terminal they are drawn to its width; in a file or a pipe they are plain

@@ -63,6 +63,7 @@ _ADDED = (
     ("solver", "clip", None),
     ("solver", "batch", None),
     ("data", "held_out", None),
+    ("data", "records", None),
     ("privacy", "unit", RECORD),
     ("privacy", "records_per_unit", None),
 )

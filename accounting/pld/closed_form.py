@@ -24,11 +24,12 @@ to δ(ε). Beyond i = N the inner sums are constant, by parity: half of A(1) ± 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from math import ceil, comb, log, log2
+from functools import cache, lru_cache, partial
+from itertools import pairwise
+from math import ceil, comb, inf, log, log2
 from typing import NamedTuple
 
-from flint import arb, arb_poly
+from flint import arb, arb_poly, fmpz_poly
 
 from ..numbers.enclosure import Enclosure, ball_of, precision
 from ..numbers.roots import brent
@@ -57,6 +58,9 @@ _MOST_LAPLACE = 256
 
 _GUARD_BITS = 96
 """Beyond what cancels in the polynomials."""
+
+_NEAR = (-inf, -10.0, -7.0, -4.0, -1.0)
+"""How far below a known bound a root is looked for, relatively, in powers of two."""
 
 _Lattice = (
     DiscreteGaussianShift | DiscreteGaussianVectors | DiscreteLaplaceShift | RandomisedAnswers
@@ -101,6 +105,21 @@ class Curve(ABC):
             return Enclosure(arb(0), arb(high))
         root = brent(lambda x: self._excess(x, delta), low, high, rtol=1e-14, maxiter=200)
         return Enclosure(arb(self._below(root, delta)), arb(self._above(root, high, delta)))
+
+    def epsilon_upper(self, delta: float, known: float) -> float:
+        """Return an upper bound on ε(δ) next to the least one, 0 < δ < 1, in few evaluations.
+
+        Args:
+            delta: in (0, 1).
+            known: an upper bound, below which it is sought.
+        """
+        excess = cache(partial(self._excess, delta=delta))
+        tried = [known * (1 - 2.0**power) for power in _NEAR] if 0 < known < inf else []
+        low, high = next(((b, a) for a, b in pairwise(tried) if excess(b) > 0), (known, known))
+        if not (low < high and excess(high) <= 0):
+            return min(self.epsilon(delta).upper_float, known)
+        root = brent(excess, low, high, xtol=0.0, rtol=1e-14)
+        return min(self._above(root, high, delta), known)
 
     def _excess(self, epsilon: float, delta: float) -> float:
         found = self.delta(epsilon)
@@ -299,7 +318,7 @@ def _laplace_knots(pair: LaplaceShift, times: int) -> list[_Knot]:
 
 def _piece_of(shifts: int, rank: int) -> tuple[arb, arb, arb_poly]:
     """Return A(1), A(-1) and the polynomial in h of a knot of this rank."""
-    a = [int(c) for c in _alternating(shifts, rank)]
+    a = _alternating(shifts, rank)
     plus, minus = sum(a), sum(c if k % 2 == 0 else -c for k, c in enumerate(a))
     inner, factorial, coefficients = [0, 0], 1, [arb(0)]
     for i in range(1, shifts + 1):
@@ -313,7 +332,5 @@ def _piece_of(shifts: int, rank: int) -> tuple[arb, arb, arb_poly]:
 
 def _alternating(shifts: int, rank: int) -> list[int]:
     """Return the coefficients of (1 + w)^rank (1 - w)^(shifts - rank)."""
-    found = [1]
-    for sign in [1] * rank + [-1] * (shifts - rank):
-        found = [x + sign * y for x, y in zip([*found, 0], [0, *found], strict=True)]
-    return found
+    product = fmpz_poly([1, 1]) ** rank * fmpz_poly([1, -1]) ** (shifts - rank)
+    return [int(c) for c in product.coeffs()]

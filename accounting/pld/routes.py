@@ -586,7 +586,7 @@ class _Contour(Route):
             known = float(np.min(found[loose]))
             grid = _better_than_contour(counts, float(np.min(deltas[loose])), loose.size, known)
             if grid is not None:
-                exact = [grid.epsilon(float(deltas[k])).upper_float for k in loose]
+                exact = [grid.epsilon_upper(float(deltas[k]), float(found[k])) for k in loose]
                 found[loose] = np.clip(exact, least[loose], found[loose])
         return found
 
@@ -705,7 +705,7 @@ def _grids(counts: Counts, delta: float) -> tuple[int, ...]:
 class _Inverse(Protocol):
     """What answers for both ends of the curve."""
 
-    def epsilon(self, delta: float) -> Enclosure: ...
+    def epsilon_upper(self, delta: float, known: float) -> float: ...
     def delta(self, epsilon: float) -> Enclosure: ...
 
 
@@ -739,10 +739,10 @@ class _Pessimistic:
     def __init__(self, grid: LossDistribution) -> None:
         self._grid = grid
 
-    def epsilon(self, delta: float) -> Enclosure:
-        """Return the curve's own ε at δ."""
+    def epsilon_upper(self, delta: float, known: float) -> float:
+        """Return the curve's own ε at δ, rounded up; `known` is of no use to it."""
         with precision(self._grid.bits):
-            return Enclosure.from_ball(self._grid.epsilon(ball_of(delta)))
+            return Enclosure.from_ball(self._grid.epsilon(ball_of(delta))).upper_float
 
     def delta(self, epsilon: float) -> Enclosure:
         """Return the curve's own δ at ε."""

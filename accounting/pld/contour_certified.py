@@ -9,11 +9,12 @@ bounded here: rounding by the balls; the inner quadratures by `quadrature`; alia
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from math import inf, isqrt, log
+from functools import lru_cache
+from math import ceil, inf, isqrt, log
 from typing import Protocol
 
 import numpy as np
-from flint import acb, acb_mat, arb
+from flint import acb, acb_mat, arb, ctx
 
 from ..numbers.enclosure import Enclosure, ball_of, precision
 from ..numbers.work import spend
@@ -22,6 +23,7 @@ from .contour_rounded import RoundedTerms
 from .decay_certified import modulus_beyond
 from .moments_certified import TooLong, moments_on_line, real_moment
 from .nodes import maximal_loss
+from .pairs import DominatingPair
 from .placement import ContourTarget, Limits, Placement, place_contour, work_of
 from .quadrature import Demand
 from .saddle import (
@@ -57,6 +59,10 @@ _MORE, _TOO_MUCH = 16.0, 1e26
 mend it: balls have no more bits."""
 
 
+_DIGITS_APART = 2.0
+"""Natural-log digits by which quadratures that mend a contour differ at least."""
+
+
 def power(base: acb, exponent: int) -> acb:
     """Return a whole power of a ball.
 
@@ -90,6 +96,23 @@ def _log_bound(counts: Counts, order: float) -> arb:
     return moment + c * c.log() - (1 + c) * (1 + c).log()
 
 
+@lru_cache(maxsize=8)
+def _powers(
+    pair: DominatingPair, n: int, placement: Placement, demand: Demand, bits: int
+) -> list[acb]:
+    """Return the powers of one pair's moments; kept, as the same pair is tried with other noise.
+
+    Args:
+        pair: any.
+        n: how often it is composed.
+        placement: of the contour.
+        demand: what quadratures must deliver.
+        bits: of balls, as set.
+    """
+    moments = moments_on_line(pair, placement.step, placement.count, demand)
+    return [power(m, n) for m in moments]
+
+
 @dataclass(frozen=True, slots=True)
 class CertifiedTerms:
     """The integrand without e^{-zε} at the nodes of a contour, the first one halved, in balls.
@@ -114,8 +137,8 @@ class CertifiedTerms:
         values = [1 / (x * (x + 1)) for x in z]
         for pair, n in counts.items():
             spend(count >> 3)
-            moments = moments_on_line(pair, step, count, demand)
-            values = [f * power(m, n) for f, m in zip(values, moments, strict=True)]
+            powers = _powers(pair, n, placement, demand, ctx.prec)
+            values = [f * m for f, m in zip(values, powers, strict=True)]
         values[0] /= 2
         return cls(step, _square(values))
 
@@ -206,6 +229,8 @@ class CertifiedContour:
         if not 4 * _allowed(self.placement, near.epsilon, limits) < share < _TOO_MUCH:
             return self
         digits = max(_DIGITS, _DIGITS + log(share) + _MORE)
+        # rounded up, so that questions about nearly the same point share their moments
+        digits = _DIGITS_APART * ceil(digits / _DIGITS_APART)
         with suppress(TooLong):
             return CertifiedContour.of(counts, self.placement, near, limits, digits)
         return self

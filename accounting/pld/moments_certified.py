@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, inf, isqrt, sqrt
 
-from flint import acb, acb_mat, arb, ctx
+from flint import acb, arb, arb_mat, ctx
 
 from ..numbers import gauss_legendre
 from ..numbers.enclosure import ball_of
 from ..numbers.work import spend
 from .lattices import lattice_of
-from .nodes import digits_of_vectors, line_of, panels_of, tail_cells
+from .nodes import digits_of_vectors, line_of, nodes_needed, panels_of, tail_cells
 from .pairs import (
     DiscreteGaussianShift,
     DiscreteGaussianVectors,
@@ -38,9 +38,12 @@ _REAL_DIGITS = 60.0
 _AT_ONCE = 1 << 13
 """Nodes whose powers are held at once: with a hundred columns some 300 MB."""
 
-_MOST_TERMS, _PHASES = 1 << 26, 1 << 9
+_MOST_TERMS, _PHASES = 9 << 23, 1 << 9
 """Terms of sums of balls on one line, at most: some ten seconds. One ball of a node costs as much
 as so many terms."""
+
+_LONG = 1 << 10
+"""Heights from which it is asked beforehand whether there are too many terms."""
 
 
 class TooLong(ArithmeticError):
@@ -481,10 +484,13 @@ def moments_on_line(pair: DominatingPair, step: float, count: int, demand: Deman
     if isinstance(pair, GaussianShift | LaplaceShift | RevealedSample):
         moment = closed_form(pair)
         return [moment(acb(c, arb(step) * k)) for k in range(count + 1)]
+    if isinstance(pair, Sampled) and count >= _LONG:
+        # known of so many panels before they are filled
+        mirrored = pair.order is Order.SYMMETRISED
+        _require_short(nodes_needed(pair, demand) << mirrored, count)
     nodes = nodes_of(pair, demand)
     tilted = nodes.tilted(c)
-    if count and (count + _PHASES) * len(tilted) > _MOST_TERMS:
-        raise TooLong(f"{len(tilted)} nodes at {count} heights are too many.")
+    _require_short(len(tilted), count)
     sums = _turned(tilted, [arb(step) * loss for loss in nodes.loss], count)
     balls = []
     for k, value in enumerate(sums):
@@ -494,11 +500,18 @@ def moments_on_line(pair: DominatingPair, step: float, count: int, demand: Deman
     return balls
 
 
+def _require_short(terms: int, count: int) -> None:
+    """Raise `TooLong` for sums of so many terms, at least, at so many heights beside zero."""
+    if count and (count + _PHASES) * terms > _MOST_TERMS:
+        raise TooLong(f"{terms} nodes at {count} heights are too many.")
+
+
 def _turned(weights: list[arb], angles: list[arb], count: int) -> list[acb]:
     """Return Σ_j weights_j exp(i k angles_j), k = 0..count.
 
-    With k = row · columns + column a product of two matrices of few powers, which Arb multiplies
-    many times faster than term by term.
+    With k = row · columns ± column, 2 column < columns, and e^{i(a ± b)} = e^{ia} (cos b ± i sin b)
+    it is one product of real matrices of few powers, which Arb multiplies many times faster than
+    term by term.
 
     Args:
         weights: balls > 0.
@@ -506,22 +519,31 @@ def _turned(weights: list[arb], angles: list[arb], count: int) -> list[acb]:
         count: of the last k.
     """
     spend(4 * len(weights))
-    columns = isqrt(count) + 1
-    rows = count // columns + 1
-    total = acb_mat(rows, columns)
+    half = isqrt(count // 2)
+    columns = 2 * half + 1
+    rows = (count + half) // columns + 1
+    total = arb_mat(2 * rows, columns + 1)
     for first in range(0, len(weights), _AT_ONCE):
-        left: list[list[acb]] = [[] for _ in range(rows)]
-        right: list[list[acb]] = []
+        left: list[list[arb]] = [[] for _ in range(2 * rows)]
+        right: list[list[arb]] = []
         some = slice(first, first + _AT_ONCE)
         for weight, angle in zip(weights[some], angles[some], strict=True):
-            powers = _powers(acb(0, angle).exp(), columns + 1)
-            steps = _powers(powers.pop(), rows)
-            right.append(powers)
-            for row, turn in zip(left, steps, strict=True):
-                row.append(weight * turn)
-        total += acb_mat(left) * acb_mat(right)
-    sums: list[acb] = total.entries()
-    return sums[: count + 1]
+            *short, longest = _powers(acb(0, angle).exp(), half + 2)
+            steps = _powers(short[-1] * longest, rows)
+            short = [weight * turn for turn in short]
+            right.append([*(turn.real for turn in short), *(turn.imag for turn in short)])
+            parts = (*(turn.real for turn in steps), *(turn.imag for turn in steps))
+            for row, part in zip(left, parts, strict=True):
+                row.append(part)
+        total += arb_mat(left) * arb_mat(right)
+    sums: list[acb] = []
+    for k in range(count + 1):
+        at, column = divmod(k + half, columns)
+        here, there = abs(column - half), abs(column - half) + half + 1
+        even = acb(total[at, here], total[rows + at, here])
+        odd = acb(-total[rows + at, there], total[at, there])
+        sums.append(even + odd if column >= half else even - odd)
+    return sums
 
 
 def _powers(turn: acb, count: int) -> list[acb]:

@@ -12,6 +12,7 @@ gave it.
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from math import ceil, frexp, inf, log, log2, nextafter
 from typing import ClassVar, Protocol
 
@@ -628,18 +629,28 @@ def _in_parts(found: Enclosure, counts: Counts, delta: float, known: arb) -> Enc
     cheapest = min(counts, key=cost)
     alone = {cheapest: counts[cheapest]}
     rest = {pair: n for pair, n in counts.items() if pair != cheapest}
-    below = _found(_FOR_PARTS, rest, delta, known)
+    below = _of_part(rest, delta, known)
     found = intersection(found, Enclosure(below.lower.min(found.upper).lower(), found.upper))
     # what is left of δ costs no less than all of it
     if found.relative_width <= _WIDE or found.upper <= below.upper * (1 + _WIDE):
         return found
     share = free.get(cheapest, delta * _SPARED)
     parts = (
-        _found(_FOR_PARTS, rest, nextafter(delta - share, 0.0), known),
-        _found(_FOR_PARTS, alone, share, known),
+        _of_part(rest, nextafter(delta - share, 0.0), known),
+        _of_part(alone, share, known),
     )
     upper = (parts[0].upper + parts[1].upper).upper()
     return intersection(found, Enclosure(found.lower.min(upper).lower(), upper))
+
+
+def _of_part(counts: Counts, delta: float, known: arb) -> Enclosure:
+    """Return an enclosure of ε(δ) of a part; kept, as parts of parts are asked for again."""
+    return _of_steps(tuple(counts.items()), delta, known)
+
+
+@lru_cache(maxsize=16)
+def _of_steps(steps: tuple[tuple[DominatingPair, int], ...], delta: float, known: arb) -> Enclosure:
+    return _found(_FOR_PARTS, dict(steps), delta, known)
 
 
 def _narrowed(

@@ -248,6 +248,23 @@ def test_turns_on_a_long_line_are_those_of_each_loss() -> None:
         assert abs(found[k] - complex(exact)) <= 2.0**-46 * k * step * moved
 
 
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 17, 97])
+def test_turns_in_balls_are_those_of_each_height(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # so few at once that several products are added up
+    monkeypatch.setattr(moments_certified, "_AT_ONCE", 3)
+    with precision(160):
+        weights = [arb(1) / (3**k + 1) for k in range(7)]
+        angles = [arb(k) * arb.pi() / 11 - 1 for k in range(7)]
+        found = moments_certified._turned(weights, angles, count)
+        assert len(found) == count + 1
+        for k, ball in enumerate(found):
+            exact = [w * acb(0, k * a).exp() for w, a in zip(weights, angles, strict=True)]
+            assert ball.overlaps(sum(exact, acb(0)))
+            assert float(ball.real.rad()) + float(ball.imag.rad()) < 1e-44
+
+
 @pytest.mark.parametrize("angle", [0.4, 1.5, 1.7, 2.3, 2.9])
 @pytest.mark.parametrize("low", [-6.0, -1.0, 0.5])
 @pytest.mark.parametrize("rate", [Fraction(1, 100), Fraction(1, 2)])

@@ -1,17 +1,20 @@
-"""The inversion integral on a ray, in balls: the counterpart of `ray`, an enclosure with a proof.
+"""The inversion integral on a ray, enclosed: the counterpart of `ray`, with a proof.
 
-The finite sums, their powers, weights and phases are balls. The bounds on errors are those of
-`ray`: sums of positive terms e^x, in which nothing cancels and of which one digit would do. They
-are evaluated in doubles, in logarithms, so that none under- or overflows. The roundings of every
-exponent x are bounded (`RayIntegral.blur`: ulps of the losses times |z|, times the steps) and
-added to it; those of the sums, of some thousand terms, are below 1e-11 of them, and doubling the
-whole covers them.
+Where the bound of `ray` on all that doubles round is small next to δ, its sum is taken as it is,
+and that bound on both sides, twice (`RoundedRay`). Elsewhere the finite sums, their powers, weights
+and phases are balls, which cost far more.
+
+The bounds on other errors are those of `ray`: sums of positive terms e^x, in which nothing cancels
+and of which one digit would do. They are evaluated in doubles, in logarithms, so that none under-
+or overflows. The roundings of every exponent x are bounded (`RayIntegral.blur`: ulps of the losses
+times |z|, times the steps) and added to it; those of the sums, of some thousand terms, are below
+1e-11 of them, and doubling the whole covers them.
 """
 
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
-from math import inf, isfinite, log
+from math import exp, inf, isfinite, log
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +39,9 @@ Floats = npt.NDArray[np.float64]
 
 _BITS = 128
 """Bits of the balls: 38 decimal digits, of which ten may cancel in a sum of terms up to e^22 δ."""
+
+_ROUNDED = 2.0**-25
+"""The share of δ(ε), and of ε, that roundings of doubles may take: not the seventh digit."""
 
 
 def _exact(z: complex) -> acb:
@@ -195,11 +201,50 @@ class CertifiedRay:
         for x, value in zip(self.z, self.values, strict=True):
             total += value * (-x * point).exp()
         # infinite or not a number where a bound is: then nothing is finite below
-        rest = 2 * arb(self.errors.log_rest(epsilon)).exp()
-        lower, upper = (total.imag - rest).lower(), (total.imag + rest).upper()
-        if not (lower.is_finite() and upper.is_finite()):
-            return Enclosure(arb(0), arb(1))
-        return Enclosure(lower.max(arb(0)).lower(), upper.max(arb(0)).min(arb(1)).upper())
+        return _between(total.imag, 2 * arb(self.errors.log_rest(epsilon)).exp())
+
+
+@dataclass(frozen=True, slots=True)
+class RoundedRay:
+    """The same in doubles, with a bound on all that they round.
+
+    A node z, M(1+z) by its finite sum, and the terms of the outer sum err by ulps: of each loss,
+    times |z|, and of each exponent (`ray_sums.Ulps`), of the logarithm of M, times the steps, and
+    of phases, times ε (`RayIntegral.delta`). |Σ a - Σ b| <= Σ |b| (e^x - 1) for terms a that differ
+    from b by e^x at most, so that the bound holds on both sides; it is doubled here.
+    """
+
+    integral: RayIntegral
+
+    @classmethod
+    def of(cls, counts: Counts, found: Found, epsilon: float) -> "RoundedRay | None":
+        """Return what was found in doubles, if roundings take little of δ(ε) and of ε, else None.
+
+        The doubles stand for one μ² each, so that none is returned where a shift has a slack.
+        """
+        if not isinstance(found.integral, RayIntegral) or any(
+            isinstance(pair, GaussianShift) and pair.slack for pair in counts
+        ):
+            return None
+        near, rest = found.integral.delta(epsilon), exp(min(found.integral.log_rest(epsilon), 0.0))
+        allowed = _ROUNDED * min(near.value, -near.slope * epsilon)
+        return cls(found.integral) if near.error <= rest + allowed else None
+
+    def delta(self, epsilon: float) -> Enclosure:
+        """Return an enclosure of δ(ε), ε > 0."""
+        found = self.integral.delta(epsilon)
+        return _between(arb(found.value), 2 * arb(found.error))
+
+
+_Curve = CertifiedContour | CertifiedRay | RoundedRay
+
+
+def _between(middle: arb, error: arb) -> Enclosure:
+    """Return the part of [0, 1] that is at most `error` away; all of it where that is no number."""
+    lower, upper = (middle - error).lower(), (middle + error).upper()
+    if not (lower.is_finite() and upper.is_finite()):
+        return Enclosure(arb(0), arb(1))
+    return Enclosure(lower.max(arb(0)).lower(), upper.max(arb(0)).min(arb(1)).upper())
 
 
 def _nodes(stretch: Stretch) -> tuple[list[acb], list[acb]]:
@@ -223,24 +268,30 @@ def epsilon_enclosure(counts: Counts, delta: float) -> Enclosure | None:
     if found is None:
         return None
     with precision(_BITS), suppress(TooLong):
-        target = ball_of(delta)
-        contour = _certified(counts, found, ContourTarget(found.value, log(delta)))
-        guess = _settled(contour, delta, found.value)
-        upper = certified_end(contour, target, guess, 1)
-        lower = certified_end(contour, target, guess, -1)
-        if upper is not None and lower is not None:
-            return Enclosure(arb(lower), arb(upper))
+        rounded = RoundedRay.of(counts, found, found.value)
+        between = None if rounded is None else _ends(rounded, delta, found.value)
+        if between is not None:
+            return between
+        near = ContourTarget(found.value, log(delta))
+        return _ends(_certified(counts, found, near), delta, found.value)
     return None
 
 
-def _settled(contour: CertifiedContour | CertifiedRay, delta: float, guess: float) -> float:
+def _ends(curve: _Curve, delta: float, guess: float) -> Enclosure | None:
+    """Return proved ends about ε(δ), or None."""
+    target, root = ball_of(delta), _settled(curve, delta, guess)
+    upper, lower = certified_end(curve, target, root, 1), certified_end(curve, target, root, -1)
+    return None if upper is None or lower is None else Enclosure(arb(lower), arb(upper))
+
+
+def _settled(curve: _Curve, delta: float, guess: float) -> float:
     """Return ε after a few secant steps on log δ: doubles err more where digits cancel.
 
     Each step multiplies the number of digits by about 1.6; one that is longer than 1/64 of ε is no
     correction any more.
     """
     before, slope = guess * (1 - 2.0**-12), 0.0
-    values = [_log_middle(contour, x) for x in (before, guess)]
+    values = [_log_middle(curve, x) for x in (before, guess)]
     for _ in range(3):
         if guess == before or values[0] == values[1] or not isfinite(sum(values)):
             break
@@ -249,13 +300,13 @@ def _settled(contour: CertifiedContour | CertifiedRay, delta: float, guess: floa
         if not abs(step) < guess / 64:
             break
         before, guess = guess, guess + step
-        values = [values[1], _log_middle(contour, guess)]
+        values = [values[1], _log_middle(curve, guess)]
     return guess
 
 
-def _log_middle(contour: CertifiedContour | CertifiedRay, epsilon: float) -> float:
+def _log_middle(curve: _Curve, epsilon: float) -> float:
     """Return about log δ(ε); minus infinity where the enclosure's middle is not positive."""
-    found = contour.delta(epsilon)
+    found = curve.delta(epsilon)
     middle = (found.lower + found.upper) / 2
     return float(middle.log()) if middle > 0 else -inf
 
@@ -266,6 +317,8 @@ def delta_enclosure(counts: Counts, epsilon: float) -> Enclosure | None:
     if found is None:
         return None
     with precision(_BITS), suppress(TooLong):
+        if (rounded := RoundedRay.of(counts, found, epsilon)) is not None:
+            return rounded.delta(epsilon)
         near = ContourTarget(epsilon, log(found.value))
         return _certified(counts, found, near).delta(epsilon)
     return None

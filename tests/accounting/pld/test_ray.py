@@ -313,6 +313,62 @@ def test_where_a_bound_is_infinite_nothing_is_enclosed() -> None:
             assert errors.delta(0.0902).error > 1
 
 
+UNLIKE: list[tuple[Counts, float]] = [
+    ({drawn(10.0 ** (-3 + k / 6), 0.7 + 0.13 * k): 1 for k in range(10)}, 1e-5),
+    ({drawn(10.0 ** (-3 + k / 6), 0.7 + 0.13 * k, SYMMETRISED): 1 for k in range(10)}, 1e-5),
+    ({drawn(1e-3, 0.8): 3, drawn(0.02, 1.9): 2, GaussianShift(Fraction(1, 10**4)): 1}, 1e-6),
+]
+
+
+@pytest.mark.parametrize(("counts", "delta"), UNLIKE, ids=["first", "symmetrised", "with Gaussian"])
+def test_a_ray_in_doubles_encloses_what_balls_enclose(counts: Counts, delta: float) -> None:
+    found = few_steps.epsilon_upper(counts, delta)
+    assert found is not None
+    assert isinstance(found.path, RayPlacement)
+    assert isinstance(found.integral, RayIntegral)
+    rounded = ray_certified.RoundedRay.of(counts, found, found.value)
+    assert rounded is not None
+    with precision(128):
+        # without bounds on quadratures, so that roundings alone are compared
+        bare = replace(
+            found.integral, bounds=replace(found.integral.bounds, g=np.array([-600 + 0j]))
+        )
+        bare = replace(bare, bounds=replace(bare.bounds, b=np.zeros(1, np.complex128)))
+        balls = ray_certified.CertifiedRay.of(counts, found.path, bare)
+        for epsilon in (0.9 * found.value, found.value, 1.2 * found.value):
+            exact = balls.delta(epsilon)
+            assert exact.relative_width < 1e-20
+            wide = ray_certified.RoundedRay(bare).delta(epsilon)
+            assert wide.lower < exact.lower
+            assert exact.upper < wide.upper
+            assert rounded.delta(epsilon).lower < exact.lower
+            assert exact.upper < rounded.delta(epsilon).upper
+
+
+def test_doubles_stand_for_no_shift_that_is_not_known_exactly() -> None:
+    pair, squared = drawn(1e-3, 0.8), Fraction(1, 10**6)
+    for slack, exact in ((Fraction(0), True), (squared / 10**6, False)):
+        counts: Counts = {pair: 3, GaussianShift(squared, slack): 1}
+        found = few_steps.epsilon_upper(counts, 1e-6)
+        assert found is not None
+        assert (ray_certified.RoundedRay.of(counts, found, found.value) is not None) == exact
+
+
+def test_doubles_that_lose_too_much_make_way_for_balls(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts, delta = UNLIKE[0]
+    rounded = ray_certified.epsilon_enclosure(counts, delta)
+    monkeypatch.setattr(ray_certified, "_ROUNDED", 0.0)
+    found = few_steps.epsilon_upper(counts, delta)
+    assert found is not None
+    assert ray_certified.RoundedRay.of(counts, found, found.value) is None
+    balls = ray_certified.epsilon_enclosure(counts, delta)
+    assert rounded is not None
+    assert balls is not None
+    assert rounded.lower <= balls.upper
+    assert balls.lower <= rounded.upper
+    assert rounded.upper_float == pytest.approx(balls.upper_float, rel=1e-7)
+
+
 @pytest.mark.parametrize("multiplier", [2.89, 2.95, 3.0])
 def test_delta_has_a_ray_where_a_line_loses_its_moments(multiplier: float) -> None:
     counts: Counts = {drawn(0.05, multiplier): 3}

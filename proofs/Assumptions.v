@@ -8,7 +8,7 @@ From Dpledger Require
   Schedules Conversion Sensitivity Nonnegative Rounding Finite Domination Lattice GaussianIntegral
   Gaussian Pure LaplaceProfile PureRenyi DiscreteLaplace GaussianWeights DiscreteGaussian
   GaussianDelta
-  GaussianConvolution Descent GaussianComposition PoissonSampling BatchSampling ReplacedSample CopiesSampling GroupSampling GroupBatches Events
+  GaussianConvolution Descent GaussianComposition PoissonSampling BatchSampling ReplacedSample CopiesSampling GroupSampling GroupBatches Events AccumulatedSampling
   GaussianSeries Enclosure
   Losses GaussianLosses GaussianSplit Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
   GaussianDecision ReplacedLoss CopiesLoss GroupLoss PureLoss LaplaceLoss SampledLaplace GeometricLoss
@@ -192,6 +192,8 @@ Print Assumptions replaced_sample_theorems.
 
 Definition copies_sampling_theorems := (
   @CopiesSampling.copies_replaced,
+  @AccumulatedSampling.copies_are_samples,
+  @AccumulatedSampling.accumulated_sensitivity,
   @GroupSampling.poisson_thinned,
   @GroupSampling.poisson_removal_at_most,
   @GroupSampling.poisson_addition_at_most,
@@ -332,6 +334,7 @@ Definition checker_theorems := (
   @Example.replaced_satisfied,
   @Example.mixture_satisfied,
   @Example.mixture_of_batch_satisfied,
+  @Example.accumulated_satisfied,
   @Example.batch_satisfied,
   @Example.copies_satisfied,
   @Example.laplace_satisfied,
@@ -367,6 +370,8 @@ Definition end_to_end_theorems := (
   @EndToEnd.replaced_dp_of_two,
   @EndToEnd.mixture_dp,
   @EndToEnd.mixture_of_batch_dp,
+  @EndToEnd.accumulated_dp,
+  @EndToEnd.accumulated_dp_of_two,
   @EndToEnd.batch_dp,
   @EndToEnd.batch_dp_of_two,
   @EndToEnd.copies_dp,

@@ -10,7 +10,7 @@ From Coq Require Import Reals List QArith Qreals FMapPositive Permutation.
 From Coquelicot Require Import Coquelicot.
 From Dpledger Require Import Sums Finite Gaussian Pure DiscreteLaplace DiscreteGaussian Sensitivity
   Nonnegative Rounding Descent Domination GaussianComposition PoissonSampling BatchSampling CopiesSampling
-  Events.
+  Events AccumulatedSampling.
 Import ListNotations.
 
 (** ** Documents *)
@@ -88,7 +88,9 @@ Inductive scheme :=
     response is the true one of so many answers with probability [truth], else any other; it is
     about replace-one. A pure step is anything of which [scale] times the logarithm of a probability
     is of that sensitivity. A mixture is a Gaussian step on what is computed from all records, which
-    moves by a root of [constant], and from a sample, which moves by a root of [squared]. *)
+    moves by a root of [constant], and from a sample, which moves by a root of [squared]. An accumulated
+    step is a Gaussian step on the sum of what is computed from so many Poisson samples, each of all
+    records. *)
 Inductive mechanism :=
   | GaussianStep (moved : relation) (squared : Q) (by_rules : derivation) (noise_std : Q)
   | SampledStep (drawn : scheme) (moved : relation) (squared : Q) (by_rules : derivation)
@@ -102,6 +104,8 @@ Inductive mechanism :=
   | PureStep (moved : relation) (squared : Q) (by_rules : derivation) (scale : Q)
   | MixtureStep (moved : relation) (constant : Q) (by_constant : derivation) (squared : Q)
       (by_rules : derivation) (rate noise_std : Q)
+  | AccumulatedStep (moved : relation) (squared : Q) (by_rules : derivation) (rate : Q)
+      (samples : positive) (noise_std : Q)
   | Repeated (inner times : positive)
   (** Made of parts by party: of each party its number, and the mechanisms that it runs. *)
   | Parties (parts : list (positive * list positive)).
@@ -445,10 +449,12 @@ Definition history := list message.
 
 (** What the message of a round is: a value with noise on every coordinate, one of so many answers,
     the true one with probability [truth], or one of so many, each as likely as the value says.
-    [Beside]: to the value of a sample, what all records have in common is added. *)
+    [Beside]: to the value of a sample, what all records have in common is added. [Accumulated]: the
+    values of so many samples are added up, each of which a record enters with a probability. *)
 Inductive randomness :=
   | Normal (std : R)
   | Beside (std : R)
+  | Accumulated (rate std : R) (samples : nat)
   | Laplace (scale : R)
   | DiscreteLaplace (scale : R)
   | DiscreteGaussian (std : R)
@@ -520,6 +526,10 @@ Definition next_law (data : nat -> list X) (h : history) : message -> R :=
       of_numbers (on_samples (draws_of (sampled_by r h))
                     (noisy_vector (dimension r h) (fun sample i => unsampled r h data i + value r h sample i) std)
                     (sampled_parties r h) data)
+  | Accumulated rate std samples =>
+      of_numbers (on_samples (draws rate)
+                    (noisy_vector (dimension r h) (accumulated samples (value r h)) std)
+                    (sampled_parties r h) (fun j => copied samples (data j)))
   | Laplace scale =>
       of_numbers (on_samples (draws_of (sampled_by r h)) (laplace_vector (value r h) scale)
                     (sampled_parties r h) data)
@@ -605,10 +615,13 @@ Definition draws_as (s : scheme) : Prop :=
   end.
 
 (** A step that samples does so for every party whose records it reads. *)
-Definition samples_as (drawn : scheme) (moved : relation) : Prop :=
-  draws_as drawn /\ NoDup (sampled_parties r h) /\
+Definition samples_all (moved : relation) : Prop :=
+  NoDup (sampled_parties r h) /\
   (forall j, In j (sampled_parties r h) <-> reads r h j = true) /\
   (moved = ZeroOutOne -> null_is_absent).
+
+Definition samples_as (drawn : scheme) (moved : relation) : Prop :=
+  draws_as drawn /\ samples_all moved.
 
 (** So does a mixture, which is told a probability: of a Poisson sample, or at least that of a batch
     of different records, whose number does not change. *)
@@ -654,6 +667,16 @@ Definition mixture_round (m : option mechanism) : Prop :=
      derives null moved d (euclidean (dimension r h))
        (fun part => value r h (with_part data j part))) /\
   leaves_unread (unsampled r h) /\ leaves_unread (value r h).
+
+(** What is derived is the value of one sample. *)
+Definition accumulated_round (m : option mechanism) : Prop :=
+  exists moved squared d rate samples std,
+  m = Some (AccumulatedStep moved squared d rate samples std) /\
+  noise r h = Accumulated (Q2R rate) (Q2R std) (Pos.to_nat samples) /\ samples_all moved /\
+  (forall j data, reads r h j = true ->
+     derives null moved d (euclidean (dimension r h))
+       (fun part => value r h (with_part data j part))) /\
+  leaves_unread (value r h).
 
 (** Which Laplace step a round is. *)
 Definition is_laplace_step (m : option mechanism) (moved : relation) (squared : Q)
@@ -702,7 +725,7 @@ Record satisfies {X} (null : X) (c : certificate) (r : execution X) : Prop := Sa
   rounds_are_steps : forall h,
     let m := mechanism_at c (next_mechanism r h) in
     gaussian_round null r h m \/ laplace_round null r h m \/ response_round r h m \/
-    weighted_round null r h m \/ mixture_round null r h m;
+    weighted_round null r h m \/ mixture_round null r h m \/ accumulated_round null r h m;
   steps_are_allowed : forall j h, In h (all_transcripts r) ->
     exists rest, Permutation (met r j h ++ rest) (allowed c j) }.
 

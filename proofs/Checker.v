@@ -305,6 +305,11 @@ Definition mechanism_ok (r : relation) (table : PositiveMap.t mechanism) (m : me
       | Some s, Some t => Qeq_bool s constant && Qeq_bool t squared
       | _, _ => false
       end
+  | AccumulatedStep moved squared d rate _ std =>
+      scheme_ok (Poisson rate) moved d
+      && negb (relation_eqb moved ReplaceOne) && relation_eqb moved r
+      && negb (relation_eqb r AddRemoveOne && renormalised d) && positive_number std &&
+      match derived r d with Some s => Qeq_bool s squared | None => false end
   | ResponseStep truth answers =>
       relation_eqb ReplaceOne r && probability truth && Pos.ltb 1 answers
   | Repeated inner _ =>
@@ -578,13 +583,20 @@ Inductive contrast :=
 Definition share_of_batch (size records : positive) : Q :=
   if Pos.ltb size records then Zpos size # records else 1.
 
+(** So many records, or copies of records, of which a sample sees each with that probability. *)
+Definition seen_by_each (rate : Q) (number : positive) : contrast :=
+  if Pos.eqb number 1 then Removed rate else Gathered rate number.
+
+(** More copies take too long. *)
+Definition most_copies : positive := 64.
+
 (** What so many records at once differ in. *)
 Definition contrast_of (group : positive) (drawn : scheme) (moved : relation) : option contrast :=
   match drawn, moved with
   | FixedBatch size records, _ => Some (Batched (share_of_batch (group * size) records) group)
   | WithReplacement size records, _ => guard (Pos.ltb group records) (Copied size (Zpos group # records))
   | Poisson rate, ReplaceOne => Some (Exchanged rate group)
-  | Poisson rate, _ => Some (if Pos.eqb group 1 then Removed rate else Gathered rate group)
+  | Poisson rate, _ => Some (seen_by_each rate group)
   end.
 
 (** The squared distance that so many records move together by, each of them by a root of [squared]. *)
@@ -672,6 +684,10 @@ Definition losses_of (group : positive) (share : Q) (m : mechanism) (w bits : Z)
       if positive_number constant && positive_number squared
       then contrast_losses (contrast_of_mixture rate group moved) w bits
              (sampled_ratio group moved share squared std) step dense tail
+      else None
+  | AccumulatedStep _ squared _ rate samples std =>
+      if Pos.leb (group * samples) most_copies && positive_number squared
+      then contrast_losses (seen_by_each rate (group * samples)) w bits (squared / (std * std)) step dense tail
       else None
   | ResponseStep truth answers =>
       twice (odds_loss w bits (odds_above (w + bits + SampledLoss.guard) truth answers)
@@ -1176,7 +1192,7 @@ Fixpoint first_relation (l : list mechanism) : relation :=
   | (GaussianStep moved _ _ _ | SampledStep _ moved _ _ _ | LaplaceStep moved _ _ _
      | DiscreteLaplaceStep moved _ _ _ | DiscreteGaussianStep moved _ _ _
      | SampledLaplaceStep _ moved _ _ _ | PureStep moved _ _ _
-     | MixtureStep moved _ _ _ _ _ _) :: _ => moved
+     | MixtureStep moved _ _ _ _ _ _ | AccumulatedStep moved _ _ _ _ _) :: _ => moved
   | (Repeated _ _ | Parties _) :: rest => first_relation rest
   | _ => ReplaceOne
   end.

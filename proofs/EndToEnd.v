@@ -148,6 +148,21 @@ Proof.
   intros Hg r; checked (check_dp (mixture_example ReplaceOne half_sum 10) ReplaceOne) mixture_of_batch_satisfied.
 Qed.
 
+(** The sum of two samples, under one noise, and of two records of it at once. *)
+Theorem accumulated_dp (grid : list R) :
+  ascending m_infty grid ->
+  dp (one_part add_remove_one) (all_transcripts (accumulated_run grid)) (run_law (accumulated_run grid))
+    (Q2R 5) (Q2R (1 # 100000)).
+Proof. intros Hg; checked (check_dp (accumulated_example AddRemoveOne 1 5) AddRemoveOne) accumulated_satisfied. Qed.
+
+Theorem accumulated_dp_of_two (grid : list R) :
+  ascending m_infty grid ->
+  dp (unit_neighbours 0 AddRemoveOne 2) (all_transcripts (accumulated_run grid)) (run_law (accumulated_run grid))
+    (Q2R 10) (Q2R (1 # 100000)).
+Proof.
+  intros Hg; checked (check_group_dp (accumulated_example AddRemoveOne 2 10) AddRemoveOne 2) accumulated_satisfied.
+Qed.
+
 Theorem batch_dp (grid : list R) :
   ascending m_infty grid ->
   let r := one_release [1%nat] (OutOf 2 16 0) (mean_over cut_to_1 2) grid in

@@ -55,7 +55,7 @@ Lemma one_message_satisfies law sampled how held m todo grid :
   match m with Repeated _ _ | Parties _ => False | _ => True end ->
   (let r := one_message law sampled how held grid in
    gaussian_round 0 r [] (Some m) \/ laplace_round 0 r [] (Some m) \/ response_round r [] (Some m) \/
-   weighted_round 0 r [] (Some m) \/ mixture_round 0 r [] (Some m)) ->
+   weighted_round 0 r [] (Some m) \/ mixture_round 0 r [] (Some m) \/ accumulated_round 0 r [] (Some m)) ->
   satisfies 0 (Certificate [m] [Event 1 [1%positive] 1] todo)
     (one_message law sampled how held grid).
 Proof.
@@ -353,6 +353,17 @@ Definition copies_at (size : positive) (epsilon : Q) : certificate :=
   sampled_at size epsilon (WithReplacement 2 32) ReplaceOne (Leaf (MeanOfBounded 1 2) 1).
 Definition copies_example : certificate := copies_at 1 (5 # 2).
 
+Lemma samples_party_1 law how held grid moved :
+  let r := one_message law [1%nat] how held grid in
+  (moved = ZeroOutOne -> null_is_absent 0 r []) -> samples_all 0 r [] moved.
+Proof.
+  intros r Absent; split; [|split; [|exact Absent]].
+  - constructor; [intros []|constructor].
+  - intros j; cbn [sampled_parties reads r one_message]; rewrite Nat.eqb_eq; split.
+    + intros [E|[]]; exact E.
+    + intros E; left; exact E.
+Qed.
+
 Lemma sample_satisfies size epsilon how drawn moved d held grid :
   ascending m_infty grid -> draws_as (one_release [1%nat] how held grid) [] drawn ->
   (moved = ZeroOutOne -> null_is_absent 0 (one_release [1%nat] how held grid) []) ->
@@ -361,11 +372,7 @@ Lemma sample_satisfies size epsilon how drawn moved d held grid :
 Proof.
   intros Hg As Absent D; apply one_release_satisfies with (moved := moved) (squared := 1%Q) (d := d);
     [exact Hg| |exact D].
-  right; exists drawn; split; [reflexivity|split; [exact As|split; [|split; [|exact Absent]]]].
-  - constructor; [intros []|constructor].
-  - intros j; cbn [sampled_parties reads one_release one_message]; rewrite Nat.eqb_eq; split.
-    + intros [E|[]]; exact E.
-    + intros E; left; exact E.
+  right; exists drawn; split; [reflexivity|split; [exact As|apply samples_party_1, Absent]].
 Qed.
 
 Lemma zero_is_null : cut_to_1 0 = zero.
@@ -374,17 +381,27 @@ Proof.
   rewrite Rmin_right, Rmax_right by lra; reflexivity.
 Qed.
 
+(** What the sum moves by; a null record in it is as if it were not there. *)
+Lemma sums_derive moved :
+  derives 0 moved (Leaf (SumOfBounded 1) 1) (euclidean 1) (vsum cut_to_1) /\
+  forall data before after,
+  vsum cut_to_1 (with_part data 1 (before ++ 0 :: after) 1%nat)
+  = vsum cut_to_1 (with_part data 1 (before ++ after) 1%nat).
+Proof.
+  split.
+  - apply (derives_sum_of 0 moved 1 1 (euclidean 1) cut_to_1); [|intros _; apply zero_is_null].
+    intros x; rewrite Q2R_number; apply cut_to_1_bounded.
+  - intros data before after; rewrite !with_part_own, vsum_insert, zero_is_null.
+    rewrite add_comm, add_zero; reflexivity.
+Qed.
+
 Lemma sums_satisfied size epsilon moved grid :
   ascending m_infty grid ->
   satisfies 0 (sampled_at size epsilon (Poisson (1 # 8)) moved (Leaf (SumOfBounded 1) 1))
     (one_release [1%nat] (EachWith (Q2R (1 # 8))) (vsum cut_to_1) grid).
 Proof.
-  intros Hg; apply sample_satisfies; [exact Hg|reflexivity| |].
-  - intros _ j data before after E; apply Nat.eqb_eq in E; subst j.
-    cbn [value one_release one_message]; rewrite !with_part_own, vsum_insert, zero_is_null.
-    rewrite add_comm, add_zero; reflexivity.
-  - apply (derives_sum_of 0 moved 1 1 (euclidean 1) cut_to_1); [|intros _; apply zero_is_null].
-    intros x; rewrite Q2R_number; apply cut_to_1_bounded.
+  intros Hg; destruct (sums_derive moved) as [D Absent]; apply sample_satisfies; [exact Hg|reflexivity| |exact D].
+  intros _ j data before after E; apply Nat.eqb_eq in E; subst j; apply Absent.
 Qed.
 
 Theorem sampled_satisfied moved grid :
@@ -445,7 +462,7 @@ Lemma mixture_satisfies moved d how held epsilon grid :
   end ->
   satisfies 0 (mixture_example moved d epsilon) (one_message (Beside 1) [1%nat] how held grid).
 Proof.
-  intros Hg D As; apply one_message_satisfies; [exact Hg|exact Logic.I|right; right; right; right].
+  intros Hg D As; apply one_message_satisfies; [exact Hg|exact Logic.I|right; right; right; right; left].
   exists moved, 1%Q, d, 1%Q, d, (1 # 8)%Q, 1%Q.
   split; [reflexivity|split; [cbn; f_equal; symmetry; apply Q2R_number|split; [split; [exact As|split]|split]]].
   - constructor; [intros []|constructor].
@@ -463,12 +480,8 @@ Theorem mixture_satisfied moved epsilon grid :
   satisfies 0 (mixture_example moved (Leaf (SumOfBounded 1) 1) epsilon)
     (one_message (Beside 1) [1%nat] (EachWith (Q2R (1 # 8))) (vsum cut_to_1) grid).
 Proof.
-  intros Hg; apply mixture_satisfies; [exact Hg| |split; [reflexivity|]].
-  - apply (derives_sum_of 0 moved 1 1 (euclidean 1) cut_to_1); [|intros _; apply zero_is_null].
-    intros x; rewrite Q2R_number; apply cut_to_1_bounded.
-  - intros _ j data before after E; apply Nat.eqb_eq in E; subst j.
-    cbn [value one_message]; rewrite !with_part_own, vsum_insert, zero_is_null.
-    rewrite add_comm, add_zero; reflexivity.
+  intros Hg; destruct (sums_derive moved) as [D Absent]; apply mixture_satisfies; [exact Hg|exact D|split; [reflexivity|]].
+  intros _ j data before after E; apply Nat.eqb_eq in E; subst j; apply Absent.
 Qed.
 
 Theorem mixture_of_batch_satisfied epsilon grid :
@@ -481,6 +494,30 @@ Proof.
     apply (derives_sum_of 0 ReplaceOne 1 4 (euclidean 1) cut_to_1); [|discriminate].
     intros x; rewrite Q2R_number; apply cut_to_1_bounded.
   - rewrite !INR_IZR_INZ; unfold Q2R; simpl; lra.
+Qed.
+
+(** Two samples of it, under one noise. *)
+Definition accumulated_example (moved : relation) (size : positive) (epsilon : Q) : certificate :=
+  let claimed := Claim moved size (ApproxDp (1 # 100000) epsilon) in
+  Certificate
+  [AccumulatedStep moved 1 (Leaf (SumOfBounded 1) 1) (1 # 8) 2 1]
+  [Event 1 [1%positive] 1]
+  [Node (PrivacyLoss [(1, 1, O)%positive] [] size (1 # 4) [] 4 8 1000 (1 # 100000) epsilon) [] claimed;
+   Node EventsRule [1%positive] claimed].
+
+Definition accumulated_run : list R -> execution R :=
+  one_message (Accumulated (Q2R (1 # 8)) 1 2) [1%nat] whole (vsum cut_to_1).
+
+Theorem accumulated_satisfied moved size epsilon grid :
+  ascending m_infty grid -> satisfies 0 (accumulated_example moved size epsilon) (accumulated_run grid).
+Proof.
+  intros Hg; apply one_message_satisfies; [exact Hg|exact Logic.I|right; right; right; right; right].
+  destruct (sums_derive moved) as [D Absent].
+  exists moved, 1%Q, (Leaf (SumOfBounded 1) 1), (1 # 8)%Q, 2%positive, 1%Q.
+  split; [reflexivity|split; [cbn; f_equal; symmetry; apply Q2R_number|split; [|split]]].
+  - apply samples_party_1; intros _ j data before after E; apply Nat.eqb_eq in E; subst j; apply Absent.
+  - intros j data E; apply Nat.eqb_eq in E; subst j; exact D.
+  - apply reads_party_1.
 Qed.
 
 (** ** Laplace noise, and an answer *)

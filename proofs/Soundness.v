@@ -7,7 +7,7 @@ From Dpledger Require Import Sums Conversion Finite Gaussian Pure LaplaceProfile
   DiscreteGaussian GaussianDelta Sensitivity Descent
   Domination GaussianComposition PoissonSampling BatchSampling Events Enclosure Losses GaussianLosses LossLists
   LossEnclosures LossComposition FixedPoint SampledLoss ReplacedSample ReplacedLoss CopiesSampling
-  GroupSampling GroupBatches GaussianSplit CopiesLoss GroupLoss PureLoss LaplaceLoss SampledLaplace GeometricLoss DiscreteGaussianProfile DiscreteGaussianLoss
+  GroupSampling GroupBatches AccumulatedSampling GaussianSplit CopiesLoss GroupLoss PureLoss LaplaceLoss SampledLaplace GeometricLoss DiscreteGaussianProfile DiscreteGaussianLoss
   LaplaceComposition LaplaceSums Certificate Checker Operations Derivations
   Claims.
 Import ListNotations.
@@ -240,6 +240,18 @@ Proof.
   split; [reflexivity|split; [exact Share|split; [exact Each|split; [exact Hs|split; eauto]]]].
 Qed.
 
+Lemma accumulated_found i moved squared d rate samples std :
+  mechanism_at c i = Some (AccumulatedStep moved squared d rate samples std) ->
+  moved = r0 /\ r0 <> ReplaceOne /\ 0 < Q2R rate <= 1 /\ 0 < Q2R std /\
+  exists s, derived r0 d = Some s /\ Q2R s = Q2R squared.
+Proof.
+  intros H; apply mechanism_found in H; cbn [mechanism_ok] in H; rewrite !andb_true_iff in H.
+  destruct H as [[[[[Hd Not] Hr] _] Hs] D]; apply relation_eqb_eq in Hr; subst moved.
+  apply positive_number_R in Hs; destruct (scheme_ok_fits _ _ Hd) as [Share _].
+  destruct (derived r0 d) as [s|]; [|discriminate]; apply Q2R_equal in D.
+  split; [reflexivity|split; [intros E; rewrite E in Not; discriminate Not|split; [exact Share|split; [exact Hs|eauto]]]].
+Qed.
+
 Lemma laplace_found i moved squared d scale :
   mechanism_at c i = Some (LaplaceStep moved squared d scale) \/
   mechanism_at c i = Some (DiscreteLaplaceStep moved squared d scale) \/
@@ -412,7 +424,7 @@ Qed.
 Lemma part_steps j i : undivided table i = true -> steps_of c j i = repeats c i.
 Proof.
   unfold undivided; fold (mechanism_at c i); destruct (mechanism_at c i) as [m|] eqn:F; [|discriminate].
-  destruct m as [| | | | | | | | |inner n|]; try discriminate; intros H;
+  destruct m as [| | | | | | | | | |inner n|]; try discriminate; intros H;
     try (rewrite (alone i _ F) by discriminate; unfold repeats; rewrite F; reflexivity).
   fold (mechanism_at c inner) in H; destruct (mechanism_at c inner) as [m|] eqn:G; [|discriminate].
   assert (One : steps_of c j inner = [inner]).
@@ -442,9 +454,9 @@ Proof.
     unfold unrolled; rewrite flat_map_concat_map, (flat_map_concat_map _ (map _ _)), map_map.
     cbn [fst snd]; erewrite map_ext_in; [reflexivity|]; intros i I.
     cbv beta; rewrite (part_steps j i (parts_undivided _ _ _ _ F I)); reflexivity. }
-  unfold divided; fold (mechanism_at c m); destruct (mechanism_at c m) as [[| | | | | | | | |inner k|parts']|] eqn:F;
+  unfold divided; fold (mechanism_at c m); destruct (mechanism_at c m) as [[| | | | | | | | | |inner k|parts']|] eqn:F;
     try discriminate; intros E Ep.
-  - fold (mechanism_at c inner) in E; destruct (mechanism_at c inner) as [[| | | | | | | | | |parts']|] eqn:G;
+  - fold (mechanism_at c inner) in E; destruct (mechanism_at c inner) as [[| | | | | | | | | | |parts']|] eqn:G;
       try discriminate; injection E as -> ->.
     rewrite (steps_repeated _ _ _ _ F); apply Of; assumption.
   - injection E as -> <-; rewrite <- (Of m 1%positive F Ep); simpl; rewrite app_nil_r; reflexivity.
@@ -454,9 +466,9 @@ Lemma divided_nobody j m parts n :
   divided table m = Some (parts, n) ->
   (forall p, Pos.to_nat p = j -> ~ In p (map fst parts)) -> steps_of c j m = [].
 Proof.
-  unfold divided; fold (mechanism_at c m); destruct (mechanism_at c m) as [[| | | | | | | | |inner k|parts']|] eqn:F;
+  unfold divided; fold (mechanism_at c m); destruct (mechanism_at c m) as [[| | | | | | | | | |inner k|parts']|] eqn:F;
     try discriminate; intros E N.
-  - fold (mechanism_at c inner) in E; destruct (mechanism_at c inner) as [[| | | | | | | | | |parts']|] eqn:G;
+  - fold (mechanism_at c inner) in E; destruct (mechanism_at c inner) as [[| | | | | | | | | | |parts']|] eqn:G;
       try discriminate; injection E as -> ->.
     rewrite (steps_repeated _ _ _ _ F), (steps_of_parts _ _ _ G), (held_by_nobody _ _ _ G N).
     induction (Pos.to_nat n); simpl; auto.
@@ -883,6 +895,20 @@ Proof.
   - intros u v Duv; apply (moved_in_l1 h j squared d s); assumption.
 Qed.
 
+(** So many records that are zeroed out, or removed. *)
+Lemma lost_hidden k a b : steps (loses null ZeroOutOne) k a b -> exists b', hidden null k a b b'.
+Proof.
+  revert b; induction k as [|k IH]; intros b; [intros <-; exists a; apply hidden_all|].
+  intros (z & Ls & before & w & after & -> & ->); destruct (IH _ Ls) as [z' H].
+  apply (hidden_more null k a _ z' before w after H eq_refl).
+Qed.
+
+Lemma lost_removed k a b : steps (loses null AddRemoveOne) k a b -> thinned k a b.
+Proof.
+  revert b; induction k as [|k IH]; intros b; [intros <-; apply thinned_all|].
+  intros (z & Ls & before & w & after & -> & ->); exact (thinned_more k a _ before after w (IH _ Ls) eq_refl).
+Qed.
+
 (** ** Samples of any noise *)
 
 Section Samples.
@@ -1025,19 +1051,13 @@ Lemma lost_thinned data a b : steps (loses null r0) times a b -> exists b',
   thinned times a b' /\ forall m, on_all (with_part data j b) m = on_all (with_part data j b') m.
 Proof.
   destruct Samples as (As & U & _ & Absent); intros Ls; destruct r0 eqn:Er0; [congruence| |].
-  - assert (H : exists b', hidden null times a b b').
-    { clear - Ls; revert b Ls; induction times as [|k IH]; intros b; [intros <-; exists a; apply hidden_all|].
-      intros (z & Ls & before & w & after & -> & ->); destruct (IH _ Ls) as [z' H].
-      apply (hidden_more null k a _ z' before w after H eq_refl). }
-    destruct H as [b' H]; exists b'; split; [apply (hidden_thinned _ _ _ _ _ H)|]; intros m.
+  - destruct (lost_hidden times a b Ls) as [b' H]; exists b'; split; [apply (hidden_thinned _ _ _ _ _ H)|]; intros m.
     apply (hidden_unseen null (fun part => on_all (with_part data j part) m) times a) with (2 := H).
     unfold draws_as in As; rewrite is_poisson in As; destruct (sampled_by r h) as [q|n k filler|n k filler];
       try contradiction; cbn [draws_of]; subst q.
     intros before after; apply invisible_on_samples; [|exact U]; intros data' s1 s2.
     rewrite (by_value _ _ (Absent eq_refl j data' s1 s2 Read)); reflexivity.
-  - exists b; split; [|reflexivity].
-    clear - Ls; revert b Ls; induction times as [|k IH]; intros b; [intros <-; apply thinned_all|].
-    intros (z & Ls & before & w & after & -> & ->); exact (thinned_more k a _ before after w (IH _ Ls) eq_refl).
+  - exists b; split; [apply (lost_removed times a b Ls)|reflexivity].
 Qed.
 
 (** A bound on two such samples, from one on two samples of which one has so many records less. *)
@@ -1275,10 +1295,13 @@ Proof.
       eapply Rle_trans; [|exact Near]; right; f_equal; ring.
 Qed.
 
-(** Everything about a round with a mixture that does not ask how far it brings neighbours apart. *)
+(** A mixture, or several samples under one noise. *)
+Definition mixed (m : mechanism) : bool :=
+  match m with MixtureStep _ _ _ _ _ _ _ | AccumulatedStep _ _ _ _ _ _ => true | _ => false end.
+
+(** Everything about such a round that does not ask how far it brings neighbours apart. *)
 Definition mixed_round (h : history) : Prop :=
-  (exists moved constant e squared d rate std,
-     mechanism_at c (mechanism_of h) = Some (MixtureStep moved constant e squared d rate std)) /\
+  (exists m, mechanism_at c (mechanism_of h) = Some m /\ mixed m = true) /\
   (forall x, distribution (next_messages r h) (next_law r x h)) /\
   (forall j x y, reads r h j = false -> same_but j x y -> next_law r x h = next_law r y h).
 
@@ -1296,7 +1319,7 @@ Lemma mixture_is_mixed h :
 Proof.
   intros (moved & constant & e & squared & d & rate & std & F & N & Samples & _ & Open & Unread).
   destruct (mixture_found _ _ _ _ _ _ _ _ F) as (-> & Hr & _ & Hs & _).
-  unfold mixed_round, next_messages, next_law; rewrite N; split; [eauto 9|split].
+  unfold mixed_round, next_messages, next_law; rewrite N, F; split; [eexists; split; reflexivity|split].
   - intros x; apply numbers_distribution, on_samples_distribution.
     + intros part; apply (mixture_draws h rate r0); [exact Samples|lra].
     + intros data; apply (noisy_vector_distribution _ (fun sample i => unsampled r h x i + value r h sample i)).
@@ -1308,20 +1331,47 @@ Proof.
     intros u w S _ _; unfold noisy_vector; rewrite (unread_same_but h _ j u w Unread R S); reflexivity.
 Qed.
 
+(** A party's records are in no other's samples. *)
+Lemma accumulated_unread h samples j u v :
+  leaves_unread r h (value r h) -> reads r h j = false -> same_but j u v ->
+  accumulated samples (value r h) u = accumulated samples (value r h) v.
+Proof.
+  intros Unread R S; extensionality i; apply total_ext; intros n _.
+  refine (f_equal (fun w => w i) (unread_same_but h (value r h) j _ _ Unread R _)).
+  intros party N; rewrite (S party N); reflexivity.
+Qed.
+
+Lemma accumulated_is_mixed h :
+  accumulated_round null r h (mechanism_at c (mechanism_of h)) -> mixed_round h.
+Proof.
+  intros (moved & squared & d & rate & samples & std & F & N & (_ & I & _) & _ & Unread).
+  destruct (accumulated_found _ _ _ _ _ _ _ F) as (_ & _ & Hr & Hs & _).
+  unfold mixed_round, next_messages, next_law; rewrite N, F; split; [eexists; split; reflexivity|split].
+  - intros x; apply numbers_distribution, on_samples_distribution.
+    + intros part; apply draws_distribution; lra.
+    + intros data; apply noisy_vector_distribution; [exact Hs|apply (grids_ascend null c r run_satisfies)].
+  - intros j x y R Dxy; extensionality m; destruct m as [v|]; [cbn [of_numbers]|reflexivity].
+    apply on_samples_unread with (j := j).
+    + intros J; apply I in J; congruence.
+    + intros party K; rewrite (Dxy party K); reflexivity.
+    + intros u w S _ _; unfold noisy_vector; rewrite (accumulated_unread h _ j u w Unread R S); reflexivity.
+Qed.
+
 Lemma round h : (exists s std, normal_round h s std) \/ discrete_round h \/ pure_round h \/ mixed_round h.
 Proof.
-  destruct (rounds_are_steps null c r run_satisfies h) as [G|[L|[S|[W|M]]]].
+  destruct (rounds_are_steps null c r run_satisfies h) as [G|[L|[S|[W|[M|M]]]]].
   - destruct (gaussian_is_normal h G); auto.
   - right; right; left; apply laplace_is_pure, L.
   - right; right; left; apply response_is_pure, S.
   - right; right; left; apply weighted_is_pure, W.
   - right; right; right; apply mixture_is_mixed, M.
+  - right; right; right; apply accumulated_is_mixed, M.
 Qed.
 
 Lemma cost_nonneg i : 0 <= cost i.
 Proof.
   unfold cost; destruct (mechanism_at c i) as
-    [[moved squared d std| |moved squared d b|moved squared d b|moved squared d std| |drawn moved squared d b|moved squared d b| | |]|]
+    [[moved squared d std| |moved squared d b|moved squared d b|moved squared d std| |drawn moved squared d b|moved squared d b| | | |]|]
     eqn:F; try lra.
   - destruct (gaussian_found _ _ _ _ _ (or_introl F)) as (_ & Hs & s & D & E).
     rewrite <- E; apply Rmult_le_pos; [exact (derived_nonneg r0 d s D)|].
@@ -1500,13 +1550,13 @@ Proof.
   - intros h j x y R Dxy.
     destruct (round h) as
       [(s & std & Round)|[((moved & squared & d & std & F) & _)|[((m & F & _ & No) & _)|
-        ((? & ? & ? & ? & ? & ? & ? & F) & _)]]].
+        ((m & F & Mixed) & _)]]].
     + assert (Kind := Round); destruct Kind as (_ & _ & _ & [P|S] & _);
         [apply (round_gdp h s std j); assumption|].
       destruct S as (rate & moved & squared & d & std' & F & _); discriminate (pays _ _ _ All F).
     + discriminate (pays _ _ _ All F).
     + rewrite (pays _ m h All F) in No; discriminate.
-    + discriminate (pays _ _ _ All F).
+    + pose proof (pays _ _ _ All F); destruct m; discriminate.
   - apply spent_within; [apply cost_nonneg|exact H].
 Qed.
 
@@ -1518,14 +1568,14 @@ Proof.
   intros All H; apply (events_zcdp adj (next_messages r) (next_law r) laws (reads r) unread most
                          (fun h => rho (mechanism_of h)) (rounds r)).
   - intros h j x y alpha Ha R Dxy;
-      destruct (round h) as [(s & std & Round)|[Discrete|[Pure|((? & ? & ? & ? & ? & ? & ? & F) & _)]]].
+      destruct (round h) as [(s & std & Round)|[Discrete|[Pure|((m & F & Mixed) & _)]]].
     + assert (Kind := Round); destruct Kind as (_ & _ & _ & [P|S] & _);
         [apply (gaussian_round_zcdp h s std j); assumption|].
       destruct S as (rate & moved & squared & d & std' & F & _); discriminate (pays _ _ _ All F).
     + destruct Discrete as (_ & _ & _ & Z); apply (Z j R alpha Ha x y Dxy).
     + apply (pure_round_zcdp h j); try assumption; destruct Pure as ((m & F & _) & _).
       exists m; split; [exact F|exact (pays _ m h All F)].
-    + discriminate (pays _ _ _ All F).
+    + pose proof (pays _ _ _ All F); destruct m; discriminate.
   - apply spent_within; [apply rho_nonneg|exact H].
 Qed.
 
@@ -1539,8 +1589,8 @@ Proof.
                          (fun h => cost (mechanism_of h)) (rounds r)).
   - intros h j R; destruct (round h) as
       [(s & std & Round)|[((moved & squared & d & std & F) & _)|[(_ & _ & _ & P)|
-        ((? & ? & ? & ? & ? & ? & ? & F) & _)]]];
-      [exfalso|discriminate (pays _ _ _ All F)|apply P, R|discriminate (pays _ _ _ All F)].
+        ((m & F & Mixed) & _)]]];
+      [exfalso|discriminate (pays _ _ _ All F)|apply P, R|pose proof (pays _ _ _ All F); destruct m; discriminate].
     destruct Round as (_ & _ & _ & [((moved & squared & d & std' & F) & _)|S] & _).
     + discriminate (pays _ _ _ All F).
     + destruct S as (rate & moved & squared & d & std' & F & _); discriminate (pays _ _ _ All F).
@@ -1616,6 +1666,8 @@ Definition apart (with_first : bool) (i : positive) {A} (l : list A) (p q : A ->
   | Some (MixtureStep moved _ _ squared _ rate std) =>
       contrasted with_first (contrast_of_mixture rate many moved)
         (sqrt (Q2R (sampled_ratio many moved (share i) squared std))) l p q
+  | Some (AccumulatedStep _ squared _ rate samples std) =>
+      contrasted with_first (seen_by_each rate (many * samples)) (sqrt (Q2R squared) / Q2R std) l p q
   | Some (GaussianStep _ _ _ _) => below_profile l p q (fun a b => plus_part (a - b))
   | _ => True
   end.
@@ -1904,12 +1956,12 @@ Proof.
 Qed.
 
 (** A null record is not there, so that a record more in a sample is a neighbour. *)
-Lemma one_more_below {A} (o : list A) j (M : (nat -> list X) -> A -> R) F :
+Lemma one_more {V} j (M : (nat -> list X) -> V) (close : V -> V -> Prop) :
   r0 <> ReplaceOne ->
-  (forall u v, differ_at adj j u v -> below_profile o (M u) (M v) F) ->
+  (forall u v, differ_at adj j u v -> close (M u) (M v)) ->
   (r0 = ZeroOutOne -> forall data before after,
      M (with_part data j (before ++ null :: after)) = M (with_part data j (before ++ after))) ->
-  forall u v, same_but j u v -> add_remove_one (u j) (v j) -> below_profile o (M u) (M v) F.
+  forall u v, same_but j u v -> add_remove_one (u j) (v j) -> close (M u) (M v).
 Proof.
   intros Ea Neighbours Absent u v Suv Auv.
   destruct r0 eqn:Er0; [congruence| |apply Neighbours; split; assumption].
@@ -1926,117 +1978,122 @@ Proof.
     + intros i N; rewrite with_part_other by exact N; apply Suv, N.
 Qed.
 
-(** Records that a Poisson sample may hold, or not: one, or several. *)
-Lemma removed_or_gathered (with_first : bool) h j x y rate M mu :
-  0 < Q2R rate <= 1 -> r0 <> ReplaceOne -> NoDup (sampled_parties r h) -> In j (sampled_parties r h) ->
-  (forall data, distribution (vector_outcomes (dimension r h) (cuts r h)) (M data)) -> 0 <= mu ->
-  (forall u v, differ_at adj j u v ->
-     below_profile (vector_outcomes (dimension r h) (cuts r h)) (M u) (M v) (gaussian_profile mu)) ->
-  (r0 = ZeroOutOne -> forall data before after,
-     M (with_part data j (before ++ null :: after)) = M (with_part data j (before ++ after))) ->
-  same_but j x y -> in_order many with_first (x j) (y j) ->
-  contrasted with_first (if Pos.eqb many 1 then Removed rate else Gathered rate many) mu
-    (map Numbers (vector_outcomes (dimension r h) (cuts r h)))
-    (of_numbers (on_samples (draws (Q2R rate)) M (sampled_parties r h) x))
-    (of_numbers (on_samples (draws (Q2R rate)) M (sampled_parties r h) y)).
+(** So many records more, or copies of records, each of which a Poisson sample may hold, or not. *)
+Lemma seen_below {Y} (with_first : bool) o parties j (richer poorer : nat -> list Y) rate number
+  (M : (nat -> list Y) -> list (Rbar * Rbar) -> R) mu :
+  0 < Q2R rate <= 1 -> NoDup parties -> In j parties -> (forall data, distribution o (M data)) -> 0 <= mu ->
+  (forall u v, differ_at add_remove_one j u v -> below_profile o (M u) (M v) (gaussian_profile mu)) ->
+  same_but j richer poorer -> thinned (Pos.to_nat number) (richer j) (poorer j) ->
+  let p := of_numbers (on_samples (draws (Q2R rate)) M parties richer) in
+  let q := of_numbers (on_samples (draws (Q2R rate)) M parties poorer) in
+  contrasted with_first (seen_by_each rate number) mu (map Numbers o)
+    (if with_first then p else q) (if with_first then q else p).
 Proof.
-  intros Hr Ea U Drawn Laws Pmu Neighbours Absent Same0 O.
-  assert (Draw : forall part : list X, distribution (draws (Q2R rate) part) snd)
+  intros Hr U I Laws Pmu One Same T; cbv zeta.
+  assert (Draw : forall part : list Y, distribution (draws (Q2R rate) part) snd)
     by (intros part; apply draws_distribution; lra).
-  (* a null record is not there *)
-  assert (Gone : r0 = ZeroOutOne -> forall u before after y',
-            on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part u j (before ++ null :: after)) y'
-            = on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part u j (before ++ after)) y').
-  { intros Er0 u before after y'; apply invisible_on_samples; [|exact U]; intros data s1 s2.
-    rewrite (Absent Er0); reflexivity. }
-  pose proof (one_more_below _ j M _ Ea Neighbours Absent) as Step.
-  assert (Same : forall part part', same_but j (with_part x j part) (with_part x j part')).
-  { intros part part' i N; rewrite !with_part_other by exact N; reflexivity. }
-  pose proof (same_with_part x y j Same0) as Ey; pose proof (eq_sym (with_own_part x j)) as Ex.
-  unfold in_order in O.
-  destruct (Pos.eqb_spec many 1) as [Alone|_]; cbn [contrasted].
-  2:{ (* several records *)
-    assert (Far : forall k u v, same_but j u v -> thinned k (u j) (v j) ->
-              below_profile (vector_outcomes (dimension r h) (cuts r h)) (M u) (M v)
-                (gaussian_profile (INR k * mu))).
-    { intros k u v Suv T; apply thinned_steps in T as (i & Le & S).
-      apply below_profile_weaken with (gaussian_profile (INR i * mu)).
-      - intros a b Ha Hb; apply profile_larger; try assumption.
-        split; [apply Rmult_le_pos; [apply pos_INR|exact Pmu]|apply Rmult_le_compat_r; [exact Pmu|apply le_INR, Le]].
-      - apply (with_part_steps j) in S; [|exact Suv].
-        apply (gdp_group (differ_at add_remove_one j) _ M mu i); auto.
-        intros u' v' [A S']; apply Step; assumption. }
-    assert (Near : forall a b, steps (loses null r0) times a b ->
-              gathered (Q2R rate) mu times
-                (map Numbers (vector_outcomes (dimension r h) (cuts r h)))
-                (of_numbers (on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j a)))
-                (of_numbers (on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j b)))).
-    { intros a b Ls; assert (Lost : exists b', thinned times a b' /\ forall m,
-                on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j b) m
-                = on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j b') m).
-      { destruct r0 eqn:Er0; [congruence| |].
-        - assert (H : exists b', hidden null times a b b').
-          { clear - Ls; revert b Ls; induction times as [|k IH]; intros b; [intros <-; exists a; apply hidden_all|].
-            intros (z & Ls & before & w & after & -> & ->); destruct (IH _ Ls) as [z' H].
-            apply (hidden_more null k a _ z' before w after H eq_refl). }
-          destruct H as [b' H]; exists b'; split; [apply (hidden_thinned _ _ _ _ _ H)|].
-          assert (Prefix : forall before m,
-                    on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j (before ++ b)) m
-                    = on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j (before ++ b')) m);
-            [|exact (Prefix [])].
-          clear - H Gone; induction H as [|k w u v v' H IH|k w u v v' H IH|k u v v' H IH]; intros before m.
-          + reflexivity.
-          + specialize (IH (before ++ [w]) m); rewrite <- !app_assoc in IH; exact IH.
-          + rewrite (Gone eq_refl); apply IH.
-          + apply IH.
-        - exists b; split; [|reflexivity].
-          clear - Ls; revert b Ls; induction times as [|k IH]; intros b; [intros <-; apply thinned_all|].
-          intros (z & Ls & before & w & after & -> & ->); exact (thinned_more k a _ before after w (IH _ Ls) eq_refl). }
-      destruct Lost as (b' & T & Alike); intros y0 cs Hy Hcs Within.
-      set (most := drawn_mean _ _ _).
-      assert (Point : below_profile (map Numbers (vector_outcomes (dimension r h) (cuts r h)))
-                (of_numbers (on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j a)))
-                (of_numbers (on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part x j b'))) (at_point y0 most)).
-      { apply numbers_below.
-        apply (on_samples_profile (draws (Q2R rate)) M Draw _ Laws j
-                 (fun k => gaussian_profile (INR k * mu)) thinned Far
-                 _ _ _ _ a b' U Drawn (Same _ _) (with_part_own _ _ _) (with_part_own _ _ _)).
-        intros M' Laws' Below u v Hu Hv; unfold at_point.
-        destruct (Req_EM_T u 1) as [->|_]; [destruct (Req_EM_T v y0) as [->|_]|];
-          try (apply excess_le_mass; try assumption; (apply on_drawn_distribution; [apply Draw|exact Laws'])).
-        apply (poisson_thinned (Q2R rate) ltac:(lra) _ M'
-                 (fun k => gaussian_profile (INR k * mu)));
-          try assumption; [intros k s1 s2 _; apply Below|intros; apply Laws']. }
-      specialize (Point 1 y0 ltac:(lra) ltac:(lra)); unfold at_point in Point.
-      destruct (Req_EM_T 1 1) as [_|N]; [|congruence]; destruct (Req_EM_T y0 y0) as [_|N]; [|congruence].
-      eapply Rle_trans; [right|exact Point]; apply total_ext; intros m _.
-      destruct m; [cbn [of_numbers]; rewrite Alike; reflexivity|reflexivity]. }
-    destruct with_first; specialize (Near _ _ O); rewrite with_own_part, <- Ey in Near; exact Near. }
-  apply numbers_below; rewrite Alone in O.
-  assert (O' : exists before z after,
-            let without := before ++ match r0 with ZeroOutOne => null :: after | _ => after end in
-            if with_first then x j = before ++ z :: after /\ y j = without
-            else x j = without /\ y j = before ++ z :: after).
-  { destruct with_first;
-      destruct O as (w & <- & before & z & after & -> & ->); exists before, z, after; split; reflexivity. }
-  destruct O' as (before & z & after & O').
-  set (kept := match r0 with ZeroOutOne => null :: after | _ => after end) in O'.
-  assert (Missing : forall u y', on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part u j (before ++ kept)) y'
-            = on_samples (draws (Q2R rate)) M (sampled_parties r h) (with_part u j (before ++ after)) y').
-  { intros u y'; unfold kept; destruct r0 eqn:Er0; try reflexivity; apply (Gone eq_refl). }
-  pose proof (on_samples_profile (draws (Q2R rate)) M Draw (vector_outcomes (dimension r h) (cuts r h))
-                Laws j (fun _ : unit => gaussian_profile (mu))
-                (fun _ => add_remove_one) (fun _ => Step)) as Below.
-  destruct with_first, O' as [Exj Eyj]; rewrite Exj in Ex; rewrite Eyj in Ey; rewrite Ex, Ey;
-    intros a b Ha Hb.
-  - eapply Rle_trans; [right; apply total_ext; intros m _; rewrite Missing; reflexivity|].
-    apply (Below _ _ _ _ (before ++ z :: after) (before ++ after) U Drawn (Same _ _)
-             (with_part_own _ _ _) (with_part_own _ _ _)); try assumption.
-    intros M' Laws' Step'; apply poisson_removal; [lra|exact Laws'|exact (Step' tt)].
-  - eapply Rle_trans; [right; apply total_ext; intros m _; rewrite Missing; reflexivity|].
-    apply (Below _ _ _ _ (before ++ after) (before ++ z :: after) U Drawn (Same _ _)
-             (with_part_own _ _ _) (with_part_own _ _ _)); try assumption.
-    intros M' Laws' Step'; apply poisson_addition; [lra|exact Laws'|exact (Step' tt)].
+  assert (Near : forall k u v, same_but j u v -> thinned k (u j) (v j) ->
+            below_profile o (M u) (M v) (gaussian_profile (INR k * mu))).
+  { intros k u v Suv Tuv; apply thinned_steps in Tuv as (i & Le & S); apply (with_part_steps j) in S; [|exact Suv].
+    apply below_profile_weaken with (gaussian_profile (INR i * mu)).
+    - intros a b Ha Hb; apply profile_larger; try assumption.
+      split; [apply Rmult_le_pos; [apply pos_INR|exact Pmu]|apply Rmult_le_compat_r; [exact Pmu|apply le_INR, Le]].
+    - apply (gdp_group (differ_at add_remove_one j) _ M mu i); auto. }
+  unfold seen_by_each; destruct (Pos.eqb_spec number 1) as [->|_]; cbn [contrasted].
+  - change (Pos.to_nat 1) with 1%nat in T; set (F := gaussian_profile mu).
+    assert (Near1 : forall (_ : unit) u v, same_but j u v -> thinned 1 (u j) (v j) -> below_profile o (M u) (M v) F).
+    { intros _ u v Suv Tuv; specialize (Near 1%nat u v Suv Tuv); simpl in Near; rewrite Rmult_1_l in Near; exact Near. }
+    assert (Covers : forall a b, 0 <= a -> 0 <= b -> plus_part (a - b) <= F a b)
+      by (intros; apply profile_ge; assumption).
+    assert (Scales : forall e a b, 0 <= e -> 0 <= a -> 0 <= b -> F (e * a) (e * b) = e * F a b)
+      by (intros; apply GaussianComposition.profile_scal; assumption).
+    assert (All : forall a, 0 <= a -> F a 0 <= a) by (intros a Ha; unfold F; rewrite profile_b0; lra).
+    assert (Any : 1 - (1 - Q2R rate) ^ 1 <= Q2R rate) by (simpl; lra).
+    destruct with_first; apply numbers_below.
+    + apply (on_samples_profile (draws (Q2R rate)) M Draw _ Laws j (fun _ : unit => F) (fun _ => thinned 1) Near1)
+        with (part := richer j) (part' := poorer j); try assumption; try reflexivity.
+      intros M' Laws' Below; apply (poisson_removal_at_most (Q2R rate) (Q2R rate) _ M' F 1); try assumption; try lra.
+      apply (Below tt).
+    + apply (on_samples_profile (draws (Q2R rate)) M Draw _ Laws j (fun _ : unit => F) (fun _ => thinned 1) Near1)
+        with (part := poorer j) (part' := richer j); try assumption; try reflexivity.
+      * intros i N; symmetry; apply Same, N.
+      * intros M' Laws' Below; apply (poisson_addition_at_most (Q2R rate) (Q2R rate) _ M' F 1); try assumption; try lra.
+        -- apply (Below tt).
+        -- intros u v Hu Hv; unfold F; rewrite profile_turned by assumption; lra.
+  - assert (Gathers : gathered (Q2R rate) mu (Pos.to_nat number) (map Numbers o)
+              (of_numbers (on_samples (draws (Q2R rate)) M parties richer))
+              (of_numbers (on_samples (draws (Q2R rate)) M parties poorer))).
+    { intros y0 cs Hy Hcs Within; apply at_point_here; [|lra]; apply numbers_below.
+      apply (on_samples_profile (draws (Q2R rate)) M Draw _ Laws j (fun k => gaussian_profile (INR k * mu)) thinned Near)
+        with (part := richer j) (part' := poorer j); try assumption; try reflexivity.
+      intros M' Laws' Below; apply at_point_below; try (apply on_sample_distribution; [lra|exact Laws']).
+      apply (poisson_thinned (Q2R rate) ltac:(lra) o M' (fun k => gaussian_profile (INR k * mu))); try assumption; try lra.
+      - intros k s s' _; apply Below.
+      - intros; apply Laws'. }
+    destruct with_first; exact Gathers.
+Qed.
+
+(** Samples under one noise: of so many records, each has as many copies as there are samples. *)
+Lemma accumulated_below (with_first : bool) h j x y moved squared d rate samples std :
+  accumulated_round null r h (mechanism_at c (mechanism_of h)) ->
+  mechanism_at c (mechanism_of h) = Some (AccumulatedStep moved squared d rate samples std) ->
+  reads r h j = true -> same_but j x y -> oriented many with_first (x j) (y j) ->
+  contrasted with_first (seen_by_each rate (many * samples)) (sqrt (Q2R squared) / Q2R std)
+    (next_messages r h) (next_law r x h) (next_law r y h).
+Proof.
+  intros (moved' & squared' & d' & rate' & samples' & std' & F' & N & (U & I & Absent) & Read & _) F R Same O.
+  rewrite F in F'; injection F' as <- <- <- <- <- <-.
+  destruct (accumulated_found _ _ _ _ _ _ _ F) as (-> & Not & Hr & Hs & s & D & Es).
+  specialize (O Not); unfold next_messages, next_law; rewrite N.
+  set (n := Pos.to_nat samples); set (o := vector_outcomes (dimension r h) (cuts r h)).
+  set (M := noisy_vector (dimension r h) (accumulated n (value r h)) (Q2R std)).
+  set (copies := fun (data : nat -> list X) party => copied n (data party)).
+  set (on_all := on_samples (draws (Q2R rate)) M (sampled_parties r h)).
+  (* what a record more in one of the samples does *)
+  assert (Sens : sensitivity (V := euclidean (dimension r h)) (differ_at add_remove_one j) (value r h)
+                   (sqrt (Q2R squared))).
+  { intros u v [A S].
+    apply (one_more j (value r h) (fun p q => norm (sub (V := euclidean (dimension r h)) p q) <= sqrt (Q2R squared)) Not);
+      [|intros Er0 data before after; apply (Absent Er0 j data before after R)|intros i Ni; apply S, Ni|exact A].
+    exact (part_sensitivity (euclidean (dimension r h)) h j squared d s (value r h) D Es (fun data => Read j data R) R). }
+  assert (One : forall u v, differ_at add_remove_one j u v ->
+            below_profile o (M u) (M v) (gaussian_profile (sqrt (Q2R squared) / Q2R std))).
+  { apply (vector_gaussian_below_profile (differ_at add_remove_one j) (dimension r h) (accumulated n (value r h))
+             (sqrt (Q2R squared)) (Q2R std) (cuts r h)); [exact Hs|apply sqrt_pos|apply (grids_ascend null c r run_satisfies)|].
+    apply accumulated_sensitivity; [apply sqrt_pos|exact Sens]. }
+  assert (Laws : forall data, distribution o (M data))
+    by (intros data; apply noisy_vector_distribution; [exact Hs|apply (grids_ascend null c r run_satisfies)]).
+  (* null records in them are as if they were not there *)
+  assert (Lost : forall a b, steps (loses null r0) times a b -> exists b', thinned times a b' /\
+            on_all (copies (with_part x j b)) = on_all (copies (with_part x j b'))).
+  { intros a b Ls; destruct r0 eqn:Er0; [congruence| |].
+    - destruct (lost_hidden times a b Ls) as [b' H]; exists b'; split; [apply (hidden_thinned _ _ _ _ _ H)|].
+      assert (Part : forall part, copies (with_part x j part) = with_part (copies x) j (copied n part)).
+      { intros part; extensionality i; unfold copies, with_part; destruct (Nat.eqb i j); reflexivity. }
+      rewrite !Part; extensionality m.
+      apply (hidden_copies null (fun part => on_all (with_part (copies x) j part) m) n times a b b'); [|exact H].
+      intros k before after; apply invisible_on_samples; [|exact U]; intros data s1 s2.
+      assert (Sampled : forall t part, (fun party => sample_of t (with_part data j part party))
+                = with_part (fun party => sample_of t (data party)) j (sample_of t part)).
+      { intros t part; extensionality party; unfold with_part; destruct (Nat.eqb party j); reflexivity. }
+      assert (Same_value : accumulated n (value r h) (with_part data j (s1 ++ (k, null) :: s2))
+                = accumulated n (value r h) (with_part data j (s1 ++ s2))).
+      { extensionality i; apply total_ext; intros t _; rewrite !Sampled, !sample_app, sample_cons.
+        destruct (Nat.eqb k t); [|reflexivity]; rewrite (Absent eq_refl j _ _ _ R); reflexivity. }
+      unfold M, noisy_vector; rewrite Same_value; reflexivity.
+    - exists b; split; [apply (lost_removed times a b Ls)|reflexivity]. }
+  assert (Both : forall a b, steps (loses null r0) times a b ->
+            let p := of_numbers (on_all (copies (with_part x j a))) in
+            let q := of_numbers (on_all (copies (with_part x j b))) in
+            contrasted with_first (seen_by_each rate (many * samples)) (sqrt (Q2R squared) / Q2R std) (map Numbers o)
+              (if with_first then p else q) (if with_first then q else p)).
+  { intros a b Ls; destruct (Lost a b Ls) as (b' & T & ->); apply (seen_below with_first o _ j); try assumption.
+    - apply I, R.
+    - apply Rmult_le_pos; [apply sqrt_pos|left; apply Rinv_0_lt_compat, Hs].
+    - intros i Ni; unfold copies; rewrite !with_part_other by exact Ni; reflexivity.
+    - unfold copies; rewrite !with_part_own, Pos2Nat.inj_mul; apply thinned_copied, T. }
+  pose proof (same_with_part x y j Same) as Ey.
+  destruct with_first; specialize (Both _ _ O); cbv zeta in Both; rewrite with_own_part, <- Ey in Both; exact Both.
 Qed.
 
 (** Any of so many records is drawn with as many times the probability of one at most. *)
@@ -2081,9 +2138,8 @@ Proof.
   assert (Any : 1 - (1 - Q2R rate) ^ times <= q).
   { pose proof (any_at_most (Q2R rate) times ltac:(lra)); pose proof (none_within (Q2R rate) ltac:(lra) times).
     unfold none in *; destruct Eq as [->|[-> _]]; lra. }
-  assert (Thin : forall a b, steps (loses null r0) times a b -> thinned times a b).
-  { rewrite Er; clear; induction times as [|k IH]; intros a b; [intros <-; apply thinned_all|].
-    intros (z & Ls & before & w & after & -> & ->); exact (thinned_more k a _ before after w (IH _ _ Ls) eq_refl). }
+  assert (Thin : forall a b, steps (loses null r0) times a b -> thinned times a b)
+    by (rewrite Er; apply lost_removed).
   assert (Near : forall u v, same_but j u v -> thinned times (u j) (v j) ->
             below_profile (vector_outcomes (dimension r h) (cuts r h)) (M u) (M v) F).
   { intros u v Suv T; apply thinned_steps in T as (i & Le & S); apply (with_part_steps j) in S; [|exact Suv].
@@ -2282,7 +2338,7 @@ Proof.
             unfold times_more; destruct r0; lra. }
           assert (Which : r0 = ReplaceOne \/ r0 = ZeroOutOne) by (destruct r0; [left|right|congruence]; reflexivity).
           destruct Which as [Er0|Er0];
-            [|apply (one_more_below o j M _ ltac:(rewrite Er0; discriminate) Neighbours); try assumption].
+            [|apply (one_more j M (fun p q => below_profile o p q _) ltac:(rewrite Er0; discriminate) Neighbours); try assumption].
           * assert (Half : sensitivity (V := euclidean (dimension r h)) (differ_at add_remove_one j) (value r h) (sqrt (Q2R squared) / 2)).
             { intros u' v' D; pose proof (same_with_part u' v' j (proj2 D)) as Ey.
               assert (Der : derives null ReplaceOne d (euclidean (dimension r h))
@@ -2315,26 +2371,32 @@ Proof.
               (followed L (sqrt (mu_squared (mechanism_of h))))).
   { intros Zero A a b Ha Hb; rewrite Zero, sqrt_0, followed_by_nothing; apply Bound; auto using laws. }
   destruct (round h) as [(s & std0 & Round)|
-    [((moved & squared & d & std & F) & _)|[Pure|((moved & constant & e & squared & d & rate & std & F) & _)]]];
+    [((moved & squared & d & std & F) & _)|[Pure|((m & F & Mixed) & _)]]];
     [| |pose proof Pure as ((m & F & In & Not) & _)|].
-  4:{ apply (mixture_below with_first h j x y L); try assumption.
-      destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|G]]]]; [..|exact G]; rewrite F in G.
-      - destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); discriminate G.
-      - destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); discriminate G.
-      - destruct G as (? & ? & G & _); discriminate G.
-      - destruct G as (? & ? & ? & ? & ? & G & _); discriminate G. }
+  4:{ destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|[G|G]]]]];
+        [..|exact (mixture_below with_first h j x y L G R Same Sxy O Bounds)|].
+      5:{ destruct m; try discriminate Mixed; [destruct G as (? & ? & ? & ? & ? & ? & G & _); congruence|].
+          apply Lossy; [unfold mu_squared; rewrite F; reflexivity|].
+          unfold apart; rewrite F; apply (accumulated_below with_first h j x y _ _ _ _ _ _ G F R Same O). }
+      all: rewrite F in G; exfalso.
+      - destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); injection G as ->; discriminate Mixed.
+      - destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); injection G as ->; discriminate Mixed.
+      - destruct G as (? & ? & G & _); injection G as ->; discriminate Mixed.
+      - destruct G as (? & ? & ? & ? & ? & G & _); injection G as ->; discriminate Mixed. }
   2:{ apply Lossy; [unfold mu_squared; rewrite F; reflexivity|].
-      unfold apart; rewrite F; destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|G]]]]; rewrite F in G.
+      unfold apart; rewrite F; destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|[G|G]]]]]; rewrite F in G.
       - apply (discrete_gaussian_below h j x y _ _ _ _ G F R Sxy).
       - destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); discriminate G.
       - destruct G as (? & ? & G & _); discriminate G.
       - destruct G as (? & ? & ? & ? & ? & G & _); discriminate G.
-      - destruct G as (? & ? & ? & ? & ? & ? & ? & G & _); discriminate G. }
+      - destruct G as (? & ? & ? & ? & ? & ? & ? & G & _); discriminate G.
+      - destruct G as (? & ? & ? & ? & ? & ? & G & _); discriminate G. }
   2:{ apply Lossy; [unfold mu_squared; rewrite F; destruct m; try reflexivity; [discriminate Not|discriminate In]|].
-      unfold apart; rewrite F; destruct m as [| | | | |truth answers|drawn moved squared d b|moved squared d b| | |]; try discriminate In;
+      unfold apart; rewrite F; destruct m as [| | | | |truth answers|drawn moved squared d b|moved squared d b| | | |]; try discriminate In;
         try discriminate Not; [> | | | |exact (pure_below h j x y Pure R Sxy)];
-        destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|G]]]]; rewrite F in G;
+        destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|[G|G]]]]]; rewrite F in G;
         try (destruct G as (? & ? & ? & ? & ? & ? & ? & G & _); discriminate G);
+        try (destruct G as (? & ? & ? & ? & ? & ? & G & _); discriminate G);
         try (destruct G as (? & ? & ? & ? & ? & G & _); discriminate G);
         try (destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); discriminate G).
       - apply (laplace_below h j x y _ _ _ _ G F R Sxy).
@@ -2395,18 +2457,19 @@ Proof.
       apply (batch_sample_below many h j (FixedBatch size records) d Ea Sampled o M Laws R
                (fun k => gaussian_profile (INR k * mu)) Near size records); auto. }
   assert (Kind : moved = ReplaceOne /\ contrast = Exchanged rate many \/ r0 <> ReplaceOne /\
-            contrast = if Pos.eqb many 1 then Removed rate else Gathered rate many).
+            contrast = seen_by_each rate many).
   { rewrite Em in *; destruct r0;
       [left; injection Ec as <-; auto| |];
       right; injection Ec as <-; (split; [discriminate|reflexivity]). }
   destruct Kind as [[Kind ->]|[Not_replaced ->]].
   { clear Ec; assert (Replaced : r0 = ReplaceOne) by congruence.
     rewrite Kind in *; cbn [contrasted]; intros split Hsplit; apply numbers_below.
-    destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|G]]]]; rewrite F in G;
+    destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|[G|G]]]]]; rewrite F in G;
       [|destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); discriminate G
        |destruct G as (? & ? & G & _); discriminate G
        |destruct G as (? & ? & ? & ? & ? & G & _); discriminate G
-       |destruct G as (? & ? & ? & ? & ? & ? & ? & G & _); discriminate G].
+       |destruct G as (? & ? & ? & ? & ? & ? & ? & G & _); discriminate G
+       |destruct G as (? & ? & ? & ? & ? & ? & G & _); discriminate G].
     rewrite <- F in G.
     pose proof (each_record_bounded h j rate squared d std G F Replaced R) as Half.
     unfold draws_as in As; destruct (sampled_by r h) as [q|n k filler|n k filler]; try contradiction;
@@ -2433,7 +2496,7 @@ Proof.
       + intros t t'; apply (Near' true).
       + intros t t'; apply (Near' false).
       + apply replaced_swapped; apply own_steps in Sxy; rewrite Replaced in Sxy; exact Sxy. }
-  specialize (O Not_replaced); destruct (Pos.eqb_spec many 1) as [Alone|_]; cbn [contrasted].
+  specialize (O Not_replaced); unfold seen_by_each; destruct (Pos.eqb_spec many 1) as [Alone|_]; cbn [contrasted].
   - apply numbers_below.
     pose proof (poisson_sample_below many h j (Poisson rate) d Ea Sampled o M Laws ByValue R
                   (fun k => gaussian_profile (INR k * mu)) Near rate eq_refl Not_replaced with_first x y
@@ -2642,7 +2705,7 @@ Lemma gaussian_leaf m a step :
 Proof.
   intros F H; assert (Kind : exists moved squared d std, a = (squared / (std * std))%Q /\
     (step = GaussianStep moved squared d std \/ step = DiscreteGaussianStep moved squared d std)).
-  { destruct step as [moved squared d std| | | |moved squared d std| | | | | |], H as [H|H];
+  { destruct step as [moved squared d std| | | |moved squared d std| | | | | | |], H as [H|H];
       try discriminate; injection H as <-; exists moved, squared, d, std; auto. }
   destruct Kind as (moved & squared & d & std & -> & K).
   destruct (gaussian_found m moved squared d std) as (_ & Hs & _);
@@ -2659,7 +2722,7 @@ Lemma laplace_leaf m a step :
 Proof.
   intros F H; assert (Kind : exists moved squared d b, a = (squared / (b * b))%Q /\
     (step = LaplaceStep moved squared d b \/ step = DiscreteLaplaceStep moved squared d b)).
-  { destruct step as [| |moved squared d b|moved squared d b| | | | | | |], H as [H|H]; try discriminate;
+  { destruct step as [| |moved squared d b|moved squared d b| | | | | | | |], H as [H|H]; try discriminate;
       injection H as <-; exists moved, squared, d, b; auto. }
   destruct Kind as (moved & squared & d & b & -> & K).
   assert (Listed : mechanism_at c m = Some (LaplaceStep moved squared d b) \/
@@ -2740,7 +2803,7 @@ Lemma laplace_cost m eps step :
   laplace_suffices eps step = true -> mechanism_at c m = Some step ->
   single m /\ cost m <= Q2R eps.
 Proof.
-  destruct step as [| |moved squared d b| | | | | | | |]; try discriminate; cbn [laplace_suffices]; intros G F.
+  destruct step as [| |moved squared d b| | | | | | | | |]; try discriminate; cbn [laplace_suffices]; intros G F.
   split; [refine (alone m _ F _ _); discriminate|apply (root_at_most m moved squared d b); auto].
 Qed.
 
@@ -2748,7 +2811,7 @@ Lemma pure_step_cost m eps step :
   pure_step_suffices eps step = true -> mechanism_at c m = Some step ->
   single m /\ cost m <= Q2R eps.
 Proof.
-  destruct step as [| | | | | | |moved squared d b| | |]; try discriminate; cbn [pure_step_suffices]; intros G F.
+  destruct step as [| | | | | | |moved squared d b| | | |]; try discriminate; cbn [pure_step_suffices]; intros G F.
   split; [refine (alone m _ F _ _); discriminate|apply (root_at_most m moved squared d b); auto].
 Qed.
 
@@ -2756,7 +2819,7 @@ Lemma discrete_laplace_cost m eps step :
   discrete_laplace_suffices eps step = true -> mechanism_at c m = Some step ->
   single m /\ cost m <= Q2R eps.
 Proof.
-  destruct step as [| | |moved squared d b| | | | | | |]; try discriminate; simpl; intros G F.
+  destruct step as [| | |moved squared d b| | | | | | | |]; try discriminate; simpl; intros G F.
   split; [refine (alone m _ F _ _); discriminate|].
   destruct (laplace_found _ _ _ _ _ (or_intror (or_introl F))) as (_ & B & _).
   apply Qle_bool_R in G; rewrite Q2R_div in G by exact B.
@@ -2767,7 +2830,7 @@ Lemma response_cost m eps step :
   response_suffices eps step = true -> mechanism_at c m = Some step ->
   single m /\ cost m <= Q2R eps.
 Proof.
-  destruct step as [| | | | |truth answers| | | | |]; try discriminate; simpl; intros G F.
+  destruct step as [| | | | |truth answers| | | | | |]; try discriminate; simpl; intros G F.
   split; [refine (alone m _ F _ _); discriminate|].
   destruct (response_found _ _ _ F) as (_ & _ & _ & Pos).
   apply andb_true_iff in G as [G G']; apply at_most_exp_sound in G, G'.
@@ -2782,7 +2845,7 @@ Lemma sample_cost of m eps step :
   sample_suffices of eps step = true -> mechanism_at c m = Some step ->
   single m /\ cost m <= Q2R eps.
 Proof.
-  destruct step as [| | | | | |drawn moved squared d b| | | |]; try discriminate; cbn [sample_suffices]; intros G F.
+  destruct step as [| | | | | |drawn moved squared d b| | | | |]; try discriminate; cbn [sample_suffices]; intros G F.
   split; [refine (alone m _ F _ _); discriminate|]; apply andb_true_iff in G as [_ G].
   destruct (sampled_laplace_found _ _ _ _ _ _ F) as (_ & Fits & _ & B & s & D & E).
   assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
@@ -2836,7 +2899,7 @@ Lemma repeated_valid m premises j :
   (forall j, In j premises -> valid j) -> repeated table m premises = Some j -> valid j.
 Proof.
   intros V; unfold repeated; fold (mechanism_at c m).
-  destruct (mechanism_at c m) as [[| | | | | | | | |inner n|]|] eqn:F; try discriminate.
+  destruct (mechanism_at c m) as [[| | | | | | | | | |inner n|]|] eqn:F; try discriminate.
   destruct premises as [|[[|[i k] [|]] s| |] [|]]; try discriminate; intros H.
   apply guard_some in H as [G <-]; rewrite !andb_true_iff, !Pos.eqb_eq in G.
   destruct G as [[-> ->] S]; specialize (V _ (or_introl eq_refl)).
@@ -2926,7 +2989,7 @@ Lemma by_party_valid m premises j :
   (forall j, In j premises -> valid j) -> by_party table m premises = Some j -> valid j.
 Proof.
   intros V; unfold by_party; fold (mechanism_at c m).
-  destruct (mechanism_at c m) as [[| | | | | | | | | |parts]|] eqn:F; try discriminate.
+  destruct (mechanism_at c m) as [[| | | | | | | | | | |parts]|] eqn:F; try discriminate.
   destruct premises as [|first premises]; [discriminate|].
   destruct (dearest (first :: premises) (statement_of first)) as [[covered most]|] eqn:C; [|discriminate].
   intros H; apply guard_some in H as [G <-]; apply exposures_eqb_eq in G.
@@ -3099,7 +3162,7 @@ Proof.
   assert (Und : forall i n', Checker.guard (undivided table m) (i, n') = Some (inner, n) ->
             undivided table m = true /\ i = inner).
   { intros i n' H; apply guard_some in H as [G E]; injection E as -> _; auto. }
-  destruct step as [| | | | | | | | |step times|];
+  destruct step as [| | | | | | | | | |step times|];
     intros H; apply Und in H as [G <-]; unfold undivided in G; fold (mechanism_at c m) in G; rewrite F in G;
     try discriminate; try (refine (alone m _ F _ _); discriminate).
   fold (mechanism_at c step) in G; destruct (mechanism_at c step) as [inner'|] eqn:F'; [|discriminate].
@@ -3113,7 +3176,7 @@ Proof.
   intros H; pose proof (repeated_step_alone m inner n H) as One; rewrite (unrolled_alone inner _ One).
   unfold repeated_step in H; fold (mechanism_at c m) in H.
   destruct (mechanism_at c m) as [step|] eqn:F; [|discriminate].
-  destruct step as [| | | | | | | | |inner' n'|]; apply guard_some in H as [_ H]; injection H as <- <-;
+  destruct step as [| | | | | | | | | |inner' n'|]; apply guard_some in H as [_ H]; injection H as <- <-;
     rewrite ?Pos.mul_1_r; try apply (unrolled_alone m _ One).
   unfold unrolled; cbn [flat_map fst snd]; rewrite app_nil_r.
   rewrite (steps_repeated _ _ _ _ F), (One party), repeat_repeat, Pos2Nat.inj_mul; apply concat_singles.
@@ -3171,6 +3234,12 @@ Proof.
   unfold contrast_of_mixture; destruct moved; (split; [assumption|discriminate]).
 Qed.
 
+Lemma share_seen rate number : share_met (seen_by_each rate number) = rate.
+Proof. unfold seen_by_each; destruct (Pos.eqb number 1); reflexivity. Qed.
+
+Lemma seen_is_no_copy rate number size records : seen_by_each rate number <> Copied size records.
+Proof. unfold seen_by_each; destruct (Pos.eqb number 1); discriminate. Qed.
+
 (** The same laws on both sides are not apart. *)
 Lemma apart_diag with_first i : apart with_first i [tt] (fun _ => 1) (fun _ => 1).
 Proof.
@@ -3199,7 +3268,8 @@ Proof.
   unfold apart;
     destruct (mechanism_at c i)
       as [[|drawn moved squared d std|moved squared d b'|moved squared d b'|moved squared d std
-          |truth answers|drawn moved squared d b'|moved squared d b'|moved constant e squared d rate std| |]|] eqn:F;
+          |truth answers|drawn moved squared d b'|moved squared d b'|moved constant e squared d rate std
+          |moved squared d rate samples std| |]|] eqn:F;
     try exact I.
   - intros a b Ha Hb; rewrite excess_diag by exact One; apply Rle_refl.
   - destruct (contrast_of many drawn moved) as [x|] eqn:Ec; [|exact Logic.I].
@@ -3232,6 +3302,8 @@ Proof.
     rewrite <- exp_0; apply exp_le, Rmult_le_pos; [pose proof (Pos_real many); lra|apply cost_nonneg].
   - destruct (mixture_share _ _ _ _ _ _ _ _ F) as [Share Not]; apply Normal; [exact Share|].
     intros size records E; destruct (Not size records E).
+  - destruct (accumulated_found _ _ _ _ _ _ _ F) as (_ & _ & Hr & _); apply Normal; [rewrite share_seen; exact Hr|].
+    intros size records E; destruct (seen_is_no_copy _ _ _ _ E).
 Qed.
 
 Lemma root_odds_sound p i moved squared d b e :
@@ -3243,6 +3315,13 @@ Proof.
   destruct (exp_of_rational p reach) as [[l u]|] eqn:Ex; [|discriminate]; intros H; injection H as <-.
   apply exp_of_rational_sound in Ex as [_ Ex]; [|exact Hp]; apply Rle_trans with (2 := Ex), exp_le.
   apply (far_root_at_most many i moved squared d b); auto.
+Qed.
+
+Lemma ratio_root squared std : 0 < Q2R squared -> 0 < Q2R std ->
+  0 < Q2R (squared / (std * std)) /\ sqrt (Q2R (squared / (std * std))) = sqrt (Q2R squared) / Q2R std.
+Proof.
+  intros Sq Hs; split; [|apply root_of_ratio; lra].
+  rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra); apply Rdiv_lt_0_compat; [exact Sq|nra].
 Qed.
 
 Lemma losses_sound i m w bits step dense tail l l' :
@@ -3295,18 +3374,15 @@ Proof.
           unfold k; destruct with_first; [apply S1, W|apply S2, W]. }
     destruct m as [|drawn moved squared d std|moved squared d scale|moved squared d scale|moved squared d std
                   |truth answers|drawn moved squared d scale|moved squared d scale
-                  |moved constant e squared d rate std| |];
+                  |moved constant e squared d rate std|moved squared d rate samples std| |];
       cbn [losses_of] in E; try discriminate E.
     - destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hs & _).
       destruct (contrast_of many drawn moved) as [x|] eqn:Ec; [|discriminate].
       destruct (positive_number squared) eqn:Gq; [|discriminate]; apply positive_number_R in Gq.
-      assert (Em : Q2R (squared / (std * std)) = Q2R squared / (Q2R std * Q2R std))
-        by (rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra); reflexivity).
+      destruct (ratio_root squared std Gq Hs) as [Pm Root].
       intros W; apply (Normal x (squared / (std * std))%Q (sqrt (Q2R squared) / Q2R std)); try assumption.
       + apply (share_found _ _ _ _ _ _ _ _ F Ec).
       + intros size part ->; apply (rate_of_copies _ _ _ _ _ Ec).
-      + rewrite Em; apply Rdiv_lt_0_compat; [exact Gq|nra].
-      + rewrite Em, sqrt_div by nra; rewrite sqrt_square by lra; reflexivity.
     - destruct (laplace_found _ _ _ _ _ (or_introl F)) as (_ & B & _ & s & D & Es).
       assert (Sq : 0 <= Q2R squared) by (rewrite <- Es; exact (derived_nonneg r0 d s D)).
       pose proof (further_nonneg many _ Sq) as Sq'.
@@ -3364,7 +3440,13 @@ Proof.
       assert (Rest : Q2R (1 - share i) = 1 - Q2R (share i)) by (rewrite Q2R_minus, Q2R_number; reflexivity).
       destruct (share_root n (1 - Q2R (share i)) squared std ltac:(lra) Hs ltac:(lra)) as [_ Root].
       destruct (Root _ Rest) as [-> _]; pose proof (Pos_real n).
-      apply Rdiv_lt_0_compat; [apply Rmult_lt_0_compat; [nra|exact Gq]|apply Rmult_lt_0_compat; nra]. }
+      apply Rdiv_lt_0_compat; [apply Rmult_lt_0_compat; [nra|exact Gq]|apply Rmult_lt_0_compat; nra].
+    - destruct (Pos.leb (many * samples) most_copies && positive_number squared)%bool eqn:G; [|discriminate E].
+      apply andb_true_iff in G as [_ Gq]; apply positive_number_R in Gq.
+      destruct (accumulated_found _ _ _ _ _ _ _ F) as (_ & _ & Hr & Hs & _), (ratio_root squared std Gq Hs) as [Pm Root].
+      intros W; apply (Normal _ (squared / (std * std))%Q (sqrt (Q2R squared) / Q2R std)) with (6 := E); try assumption.
+      + rewrite share_seen; exact Hr.
+      + intros size records E'; destruct (seen_is_no_copy _ _ _ _ E'). }
   assert (One : distribution [tt] (fun _ : unit => 1)) by (split; [intros u _; lra|simpl; ring]).
   destruct (Bound unit [tt] _ _ One One (apart_diag with_first i)) as [Sk Diag].
   split; [exact Sk|split; [apply stands_proper; assumption|split]].
@@ -3380,7 +3462,7 @@ Lemma mu_squared_above_sound p i :
   mu_squared i <= match mu_squared_above table many share p i with Some z => IZR z / unit_of p | None => 0 end.
 Proof.
   intros Hp; unfold mu_squared_above, normal_ratio, mu_squared; fold (mechanism_at c i).
-  destruct (mechanism_at c i) as [[moved squared d std| | | | | | | |moved constant e squared d rate std| |]|] eqn:F;
+  destruct (mechanism_at c i) as [[moved squared d std| | | | | | | |moved constant e squared d rate std| | |]|] eqn:F;
     try lra; [|apply rational_ceiling, Hp].
   destruct (gaussian_leaf i _ _ F (or_introl eq_refl)) as (_ & E & _).
   rewrite E, <- square_times; apply rational_ceiling, Hp.
@@ -3389,7 +3471,7 @@ Qed.
 Lemma lossless_plain i : lossless table i = true -> plain i /\ single i.
 Proof.
   unfold lossless; fold (mechanism_at c i).
-  destruct (mechanism_at c i) as [[moved squared d std| | | | | | | | | |]|] eqn:F; try discriminate; intros _.
+  destruct (mechanism_at c i) as [[moved squared d std| | | | | | | | | | |]|] eqn:F; try discriminate; intros _.
   split; [exists moved, squared, d, std; exact F|refine (alone i _ F _ _); discriminate].
 Qed.
 
@@ -3657,12 +3739,13 @@ Lemma laplace_met h j x y moved squared d b :
   below_profile (next_messages r h) (next_law r x h) (next_law r y h)
     (laplace_profile (exp (- (far * cost (mechanism_of h)) / 2))).
 Proof.
-  intros F R Dxy; destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|G]]]]; rewrite F in G.
+  intros F R Dxy; destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|[G|G]]]]]; rewrite F in G.
   - destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); discriminate G.
   - apply (laplace_below many h j x y _ _ _ _ G F R Dxy).
   - destruct G as (? & ? & G & _); discriminate G.
   - destruct G as (? & ? & ? & ? & ? & G & _); discriminate G.
   - destruct G as (? & ? & ? & ? & ? & ? & ? & G & _); discriminate G.
+  - destruct G as (? & ? & ? & ? & ? & ? & G & _); discriminate G.
 Qed.
 
 (** A shift in scales of the noise, rounded up. *)
@@ -3681,7 +3764,7 @@ Lemma laplace_groups_sound p counts groups :
 Proof.
   intros Hp; revert groups; induction counts as [|[i n] counts IH]; intros groups; cbn [laplace_groups].
   - intros H; injection H as <-; split; [reflexivity|intros i []].
-  - fold (mechanism_at c i); destruct (mechanism_at c i) as [[| |moved squared d scale| | | | | | | |]|] eqn:F;
+  - fold (mechanism_at c i); destruct (mechanism_at c i) as [[| |moved squared d scale| | | | | | | | |]|] eqn:F;
       try discriminate.
     destruct (laplace_groups table many p counts) as [found|]; [|discriminate]; cbv zeta.
     set (ratio := (further many squared / (scale * scale))%Q); set (reach := LaplaceLoss.root_above p ratio).

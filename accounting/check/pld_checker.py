@@ -243,8 +243,8 @@ def privacy_loss(
     and the share of its variance that hides the constant part.
 
     Source: Zhu, Dong, Wang 2022, Theorems 10 and 11.
-    Check: run_loss, noise_split, step_losses_sound, batch_losses_sound, replaced_losses_sound,
-        copies_losses_sound, gathered_losses_sound, laplace_loss_sound,
+    Check: run_loss, noise_split, accumulated_sensitivity, step_losses_sound, batch_losses_sound,
+        replaced_losses_sound, copies_losses_sound, gathered_losses_sound, laplace_loss_sound,
         laplace_step_losses_sound, laplace_batch_losses_sound, geometric_loss_sound,
         discrete_gaussian_loss_sound, odds_loss_sound, composed_sound, loss_delta_sound.
     """

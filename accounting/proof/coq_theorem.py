@@ -1,10 +1,11 @@
 """A certificate as a term of Coq, and the theorem about its run that Coq's kernel checks.
 
 `proofs/Checker.v` checks certificates of Gaussian and of Laplace noise, discrete or not, of
-mixtures, of randomised response and of pure steps, inside Coq; `check_sound`
-(Soundness.v) proves that what it accepts holds of every run that satisfies the event list. The file
-written here states the certificate, has the kernel evaluate the checker on it, and ends in the
-theorem. It needs the compiled proofs: `make -C proofs`, then `coqc -R proofs Dpledger FILE`.
+mixtures, of accumulated samples, of randomised response and of pure steps, inside Coq;
+`check_sound` (Soundness.v) proves that what it accepts holds of every run that satisfies the event
+list. The file written here states the certificate, has the kernel evaluate the checker on it, and
+ends in the theorem. It needs the compiled proofs: `make -C proofs`, then `coqc -R proofs Dpledger
+FILE`.
 Losses are evaluated with the kernel's primitive integers (FastChecker.v), which `Print Assumptions`
 then names beside the axioms of the reals.
 
@@ -287,6 +288,11 @@ def _mechanisms(listed: Sequence[Mapping[str, Any]], numbers: Mapping[str, int])
                 relation, drawn = _sensitivity(sampled).split(" ", 1)
                 widths = (_rational(_dyadic(mechanism[name])) for name in ("rate", "noise_std"))
                 terms.append(f"MixtureStep {relation} {always} {drawn} {' '.join(widths)}")
+            case {"kind": "poisson-accumulated", "event": event, "batches": samples}:
+                relations.add(event["sensitivity"]["adjacency"])
+                stated, noise = _sensitivity(event["sensitivity"]), event["noise_std"]
+                rate, width = (_rational(_dyadic(each)) for each in (mechanism["rate"], noise))
+                terms.append(f"AccumulatedStep {stated} {rate} {samples} {width}")
             case {"kind": "randomised-response", "truth": truth, "categories": answers}:
                 relations.add("replace-one")
                 terms.append(f"ResponseStep {_rational(_dyadic(truth))} {answers}")
@@ -301,8 +307,8 @@ def _mechanisms(listed: Sequence[Mapping[str, Any]], numbers: Mapping[str, int])
             case {"kind": kind}:
                 raise BeyondTheorem(
                     f"kind={kind} must be in {sorted(_NOISY)}, gaussian or laplace sampled, "
-                    "gaussian-mixture, randomised-response, or one of them repeated and listed, or "
-                    "parties."
+                    "gaussian-mixture, poisson-accumulated, randomised-response, or one of them "
+                    "repeated and listed, or parties."
                 )
             case _:
                 raise AssertionError("the checker has accepted this document")

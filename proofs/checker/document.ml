@@ -572,6 +572,21 @@ let mechanism number table value : steps =
         { read = MixtureStep (moved, always, by_constant, squared, tree, rate, noise);
           trusts = Texts.union (sampled moved tree reasons) (declared (Texts.union told reasons)) }
       | _ -> assert false)
+  | "poisson-accumulated" -> (
+      match fields [ "kind"; "event"; "rate"; "batches" ] value with
+      | [ _; event; rate; samples ] ->
+        if kind_of event <> "gaussian" then wrong "expected samples under Gaussian noise";
+        let moved, squared, tree, noise, reasons = gaussian event in
+        let rate = dyadic rate and samples = count samples in
+        if Z.gt rate.qnum rate.qden then wrong "expected a rate in [0, 1]";
+        if moved = ReplaceOne then wrong "expected add/remove or zero-out";
+        (match tree with
+         | Unary (Lattice _, _, Unary (Computed _, _, _)) ->
+           unsupported "a sum of samples of each of which is told how it is rounded"
+         | _ -> ());
+        { read = AccumulatedStep (moved, squared, tree, rate, samples, noise);
+          trusts = Texts.union (sampled moved tree reasons) (declared reasons) }
+      | _ -> assert false)
   | "repeated" -> (
       match fields [ "kind"; "event"; "times" ] value with
       | [ _; inner; times ] ->
@@ -852,15 +867,19 @@ let axiom rule (conclusion : Kernel.claim) =
   | ("parties" | "events"), (ApproxDp _ | PureDp _) -> [ parallel ]
   | _ -> []
 
+(* Of a Poisson sample that may hold any of so many. *)
+let of_several number (rate : Kernel.q) (squared : Kernel.q) =
+  if Z.gt number Z.one && Z.sign rate.qnum > 0 && Z.lt rate.qnum rate.qden && Z.sign squared.qnum > 0
+  then [ "Choquette-Choo, Ganesh, Steinke, Thakurta 2023 (mixtures of Gaussian shifts)" ]
+  else []
+
 (* ... and by the step that a node is about, for groups of so many records. *)
 let axiom_of_step group : Kernel.mechanism -> string list = function
   | SampledStep (Poisson rate, ReplaceOne, squared, _, _)
     when Z.sign rate.qnum > 0 && Z.sign squared.qnum > 0 ->
     [ "docs/rules.md, privacy-loss (a record is replaced in a Poisson sample)" ]
-  | SampledStep (Poisson rate, _, squared, _, _)
-    when Z.gt group Z.one && Z.sign rate.qnum > 0 && Z.lt rate.qnum rate.qden
-         && Z.sign squared.qnum > 0 ->
-    [ "Choquette-Choo, Ganesh, Steinke, Thakurta 2023 (mixtures of Gaussian shifts)" ]
+  | SampledStep (Poisson rate, _, squared, _, _) -> of_several group rate squared
+  | AccumulatedStep (_, squared, _, rate, samples, _) -> of_several (Z.mul group samples) rate squared
   | SampledStep (WithReplacement (size, records), _, squared, _, _)
     when Z.gt size Z.one && Z.gt (Z.div records group) Z.one && Z.sign squared.qnum > 0 ->
     [ "docs/rules.md, privacy-loss (a batch drawn with replacement)" ]

@@ -15,12 +15,14 @@ from scipy.optimize import brentq
 
 from dpledger.accounting.check.pld_checker import check
 from dpledger.accounting.check.reading import CertificateWrong
+from dpledger.accounting.check.statements import Run
 from dpledger.accounting.proof.certificate import certify
 from dpledger.accounting.proof.coq_goal import compiled_proofs, prove
 from dpledger.accounting.proof.coq_theorem import BeyondTheorem, coq_theorem
 from dpledger.accounting.proof.extracted import agrees, extracted_checker, run_extracted
 from dpledger.accounting.proof.opinions import opinion_of_coq
 from dpledger.mechanisms import (
+    AccumulatedPoisson,
     Adjacency,
     Audience,
     Context,
@@ -81,6 +83,13 @@ def mixed(
     """Return Gaussian noise on a sum over a sample, and a share of the sum over all records."""
     one = sum_of_bounded(1, adjacency)
     return GaussianMixtureStep(scaled(one, constant), one, rate, noise)
+
+
+def accumulated(
+    batches: int, rate: float, noise: float, adjacency: Adjacency = Adjacency.ADD_REMOVE_ONE
+) -> AccumulatedPoisson:
+    """Return Gaussian noise on the sum of so many Poisson samples."""
+    return AccumulatedPoisson(GaussianStep(sum_of_bounded(1, adjacency), noise), rate, batches)
 
 
 def composed(*steps: Mechanism, group: int = 1) -> bytes:
@@ -191,6 +200,17 @@ UNLIKE = {
         Repeated(mixed(1 / 64, 9.0, Adjacency.REPLACE_ONE, Fraction(1)), 10),
         *DRAWN,
     ),
+    "samples under one noise": (Repeated(accumulated(4, 1 / 64, 2.0), 50),),
+    "samples under one noise beside others": (
+        accumulated(1, 1 / 4, 4.0),
+        accumulated(16, 1 / 64, 4.0),
+        Repeated(sampled(1 / 64, 1.0), 50),
+        MEAN,
+    ),
+    "samples of all records under one noise": (accumulated(3, 1, 20.0), MEAN),
+    "samples under one noise of which a record is zeroed out": (
+        Repeated(accumulated(2, 1 / 16, 4.0, Adjacency.ZERO_OUT_ONE), 20),
+    ),
     "batches drawn with replacement": (Repeated(AGAIN[1], 40),),
     "a batch of large losses": (AGAIN[3],),
     "batches drawn with replacement beside others": (
@@ -238,6 +258,14 @@ GROUPS = {
     "mixtures of which records are replaced": (
         2,
         (Repeated(mixed(1 / 64, 9.0, Adjacency.REPLACE_ONE), 20), MEAN_REPLACED),
+    ),
+    "samples under one noise": (
+        3,
+        (Repeated(accumulated(4, 1 / 64, 6.0), 20), accumulated(1, 1 / 8, 6.0), MEAN),
+    ),
+    "samples under one noise of which records are zeroed out": (
+        2,
+        (accumulated(8, 1 / 16, 9.0, Adjacency.ZERO_OUT_ONE),),
     ),
     "batches drawn with replacement": (3, (Repeated(AGAIN[1], 10), AGAIN[0], MEAN_REPLACED)),
     "Laplace noise on Poisson samples": (3, (Repeated(PoissonSampled(TOTAL, 1 / 64), 20),)),
@@ -455,6 +483,24 @@ def test_a_mixture_whose_sample_is_told_is_no_answer(tmp_path):
     assert found.line.startswith(
         "undecided: beyond this checker: a mixture of which a drawn record"
     )
+
+
+@needs_checker
+def test_too_many_samples_under_one_noise_are_no_answer(tmp_path):
+    document, path = (
+        with_epsilon(composed(accumulated(64, 1 / 64, 9.0)), Fraction(100)),
+        tmp_path / "x",
+    )
+    for group, samples, word in ((1, 64, "proved"), (1, 65, "undecided"), (2, 64, "undecided")):
+        bent = json.loads(document)
+        bent["mechanisms"][0]["batches"] = samples
+        bent["subject"] = Run(bent["mechanisms"], bent["events"]).subject
+        bent["nodes"][0]["parameters"]["group"] = group
+        for node in bent["nodes"]:
+            node["conclusion"]["group"] = group
+        path.write_bytes(json.dumps(bent).encode())
+        (found,) = run_extracted([path])
+        assert found.word == word, found.line
 
 
 @needs_checker

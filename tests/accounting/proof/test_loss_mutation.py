@@ -415,10 +415,34 @@ def mixture_examples():
     }
 
 
+def accumulated_examples():
+    """Losses of Poisson samples under one noise, for a record and for several at once."""
+
+    def summed(relation: Adjacency, noise: float, rate=0.125, batches=2):
+        step = GaussianStep(sum_of_bounded(1, relation), noise)
+        return AccumulatedPoisson(step, rate, batches)
+
+    return {
+        "two": lambda: coarse(summed(ADD, 2.0)),
+        "five, zeroed": lambda: coarse(summed(ZERO, 4.0, rate=0.0625, batches=5)),
+        "one": lambda: coarse(Repeated(summed(ADD, 2.0, batches=1), 2)),
+        "always": lambda: coarse(summed(ADD, 9.0, rate=1.0, batches=3)),
+        "several": lambda: coarse(Repeated(summed(ADD, 4.0), 2), group=3),
+        "several, zeroed": lambda: coarse(summed(ZERO, 4.0, batches=1), group=2),
+        "beside others": lambda: coarse(
+            *(summed(ADD, 3.0), GaussianStep(sum_of_bounded(1, ADD), 9.0), summed(ADD, 6.0, 0.25)),
+            parties=[("a",), (), ("a",)],
+        ),
+    }
+
+
 @pytest.mark.skipif(
     extracted_checker() is None, reason="dpledger-check is not built (make -C proofs checker)"
 )
-@pytest.mark.parametrize(("examples", "some"), [(group_examples, 10), (mixture_examples, 5)])
+@pytest.mark.parametrize(
+    ("examples", "some"),
+    [(group_examples, 10), (mixture_examples, 5), (accumulated_examples, 5)],
+)
 def test_bent_losses_get_one_verdict(tmp_path, examples, some):
     made = {name: make() for name, make in examples().items()}
     documents = [c.to_json_bytes() for c in made.values()]

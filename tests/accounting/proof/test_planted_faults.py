@@ -25,7 +25,15 @@ SOURCES = (
     *("GaussianDecision", "ReplacedLoss", "CopiesLoss", "GroupLoss"),
     *("PureLoss", "LaplaceLoss", "SampledLaplace", "GeometricLoss", "LaplaceSums"),
     *("DiscreteGaussianShift", "DiscreteGaussianLoss"),
-    *("Certificate", "Checker", "Operations", "Derivations", "Claims", "Soundness"),
+    *(
+        "AccumulatedSampling",
+        "Certificate",
+        "Checker",
+        "Operations",
+        "Derivations",
+        "Claims",
+        "Soundness",
+    ),
     *("Example", "FilterExample"),
 )
 RULES = {
@@ -750,7 +758,7 @@ RULES = {
     ),
     "samples of several records at the price of one": (
         "Checker",
-        "Some (if Pos.eqb group 1 then Removed rate else Gathered rate group)",
+        "Some (seen_by_each rate group)",
         "Some (Removed rate)",
     ),
     "a batch of several records at the price of one": (
@@ -863,6 +871,36 @@ RULES = {
         "| (Zcdp _ | Rdp _ _), (LaplaceStep _ _ _ _ |",
         "| (Zcdp _ | Rdp _ _), (MixtureStep _ _ _ _ _ _ _ | LaplaceStep _ _ _ _ |",
     ),
+    "several samples at the price of one": (
+        "Checker",
+        "contrast_losses (seen_by_each rate (group * samples))",
+        "contrast_losses (seen_by_each rate group)",
+    ),
+    "samples of several records at the price of one's": (
+        "Checker",
+        "contrast_losses (seen_by_each rate (group * samples))",
+        "contrast_losses (seen_by_each rate samples)",
+    ),
+    "two copies at the price of one": (
+        "Checker",
+        "if Pos.eqb number 1 then Removed rate",
+        "if Pos.leb number 2 then Removed rate",
+    ),
+    "replaced records in accumulated samples": (
+        "Checker",
+        "&& negb (relation_eqb moved ReplaceOne) && relation_eqb moved r",
+        "&& relation_eqb moved r",
+    ),
+    "accumulated samples pay in zCDP": (
+        "Checker",
+        "| (Zcdp _ | Rdp _ _), (LaplaceStep _ _ _ _ |",
+        "| (Zcdp _ | Rdp _ _), (AccumulatedStep _ _ _ _ _ _ | LaplaceStep _ _ _ _ |",
+    ),
+    "samples that share what is drawn": (
+        "AccumulatedSampling",
+        "filter (fun copy => Nat.eqb (fst copy) n) drawn",
+        "filter (fun copy => Nat.eqb (fst copy) 0) drawn",
+    ),
     "a loss below that of no step": ("GeometricLoss", "masses := [2 ^ w]", "masses := [2 ^ w - 1]"),
 }
 MEANINGS = {
@@ -936,6 +974,21 @@ MEANINGS = {
         "Certificate",
         "q = Q2R rate /\\ (moved = ZeroOutOne -> null_is_absent)",
         "q = Q2R rate /\\ (moved = ZeroOutOne -> True)",
+    ),
+    "accumulated samples' noise that no run has": (
+        "Certificate",
+        "noise r h = Accumulated (Q2R rate) (Q2R std)",
+        "noise r h = Accumulated (Q2R rate) (- Q2R std)",
+    ),
+    "accumulated samples' rate that no run has": (
+        "Certificate",
+        "noise r h = Accumulated (Q2R rate)",
+        "noise r h = Accumulated (1 + Q2R rate)",
+    ),
+    "a sample too many": (
+        "Certificate",
+        "(Q2R std) (Pos.to_nat samples)",
+        "(Q2R std) (S (Pos.to_nat samples))",
     ),
     "what a mixture computes from all records may be anything": (
         "Certificate",

@@ -11,7 +11,7 @@ import lzma
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -41,7 +41,7 @@ class Table:
     """
 
     file: str
-    columns: Mapping[str, Cells]
+    columns: Mapping[str, Cells] = field(repr=False)
     numbers: Sequence[int]
     unit: str
 

@@ -70,6 +70,7 @@ class LabelledRecords:
     dropped: int = field(default=0, repr=False)
     contents: NDArray[np.uint8] | None = field(default=None, repr=False)
 
+    @np.errstate(all="ignore")  # what a caller made an error would tell of the records
     def __post_init__(self) -> None:
         require_positive("row_bound", self.row_bound)
         expected = (len(self.labels), len(self.feature_names))
@@ -146,6 +147,7 @@ class LabelledRecords:
         )
         return np.frombuffer(b"".join(found), dtype=">u8").astype(np.uint64)
 
+    @np.errstate(all="ignore")
     def with_constant(self) -> LabelledRecords:
         """The same records as (row, row_bound)/sqrt(2): the last weight is an intercept's.
 

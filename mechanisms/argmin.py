@@ -4,7 +4,8 @@ The price of an approximate minimiser is 2·tau/m, for a tolerance tau that is d
 data are seen: the result lies within tau/m of the minimiser v*. How many steps that takes follows
 from the modulus m, the smoothness L and bounds on the gradient's rounding error and on |v*|, the
 same for every data set. So no stop, no failure and no amount of work depends on private numbers,
-and what a party's record does moves that party's row alone.
+and what a party's record does moves that party's row alone; under add-remove-one a record more may
+move others by a few units in the last place, where sums are then added up in other blocks.
 
 Both methods shrink a bound D on the distance to v*, for a gradient that errs by at most e:
 

@@ -22,6 +22,7 @@ _MOST_PADDING = 4
 """Times the records: sparse rows take three times the memory and the time of dense ones."""
 
 
+@np.errstate(all="ignore")  # what a caller made an error would tell of the records
 def gather_records(
     features: FloatArray | sparse.csr_array[Any] | RowBlocks | ClusterRows,
     labels: FloatArray,

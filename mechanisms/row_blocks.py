@@ -65,6 +65,11 @@ def require_unmasked(name: str, values: Any) -> None:
         )
 
 
+_LOSSY = np.complexfloating | np.ma.MaskedArray | np.datetime64 | np.timedelta64
+"""Kinds of cells of which NumPy makes other numbers: without an imaginary part or a mask, and of no
+time at all the least whole number."""
+
+
 @np.errstate(all="ignore")  # what a caller made an error would tell of a number
 def real_numbers(name: str, values: Any) -> FloatArray:
     """Return an array of binary64, or raise `InvalidParameter` for what would lose a part of it."""
@@ -73,9 +78,7 @@ def real_numbers(name: str, values: Any) -> FloatArray:
     with suppress(TypeError, ValueError, OverflowError):
         array = np.asarray(values)
         kind = array.dtype.kind
-        # with a warning NumPy's own numbers lose their imaginary part, and masked cells their mask
-        lossy = np.complexfloating | np.ma.MaskedArray
-        if kind == "O" and any(issubclass(each, lossy) for each in set(map(type, array.flat))):
+        if kind == "O" and any(issubclass(each, _LOSSY) for each in set(map(type, array.flat))):
             kind = "c"
         if kind != "c":
             # at once: without a dtype NumPy makes texts of all numbers where there is one
@@ -83,7 +86,7 @@ def real_numbers(name: str, values: Any) -> FloatArray:
     if kind == "c":
         raise InvalidParameter(
             name,
-            "complex or masked numbers",
+            "complex or masked numbers, or times",
             "real numbers (pass both parts as columns). Complex data not supported",
         )
     # NumPy's own sentence shows the cell, and is no context of this one

@@ -467,8 +467,15 @@ def _require_no_less(asked: Budget, kept: Budget) -> None:
     """Raise `ConfigurationError` for a budget below the one that the ledger keeps for good.
 
     A file that was edited later cannot raise what was promised before: the smaller one counts.
+    Budgets that are counted in different units are not compared, and one of them would count for
+    nothing.
     """
-    if kept.unit == asked.unit and asked.limit < kept.limit:
+    if kept.unit != asked.unit:
+        raise ConfigurationError(
+            f"policy.budget={asked.notion} must be left out: the ledger keeps {kept.notion}, which "
+            f"is counted in another unit ({kept.unit})."
+        )
+    if asked.limit < kept.limit:
         raise ConfigurationError(
             f"policy.budget={asked.notion} must be at least {kept.notion}: the ledger keeps the "
             "budget that it got at its first run, and would pay for more."

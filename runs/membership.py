@@ -6,7 +6,7 @@ relation; on a model of the user's own, those of the relation that the promise n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -106,10 +106,10 @@ class MembershipRecords:
     Raises `InvalidParameter` for other shapes.
     """
 
-    features: Any
-    labels: Any
-    population_features: Any
-    population_labels: Any
+    features: Any = field(repr=False)
+    labels: Any = field(repr=False)
+    population_features: Any = field(repr=False)
+    population_labels: Any = field(repr=False)
 
     def __post_init__(self) -> None:
         for name, rows, labels in (

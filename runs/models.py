@@ -82,7 +82,7 @@ class ModelFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         Raises `DataError` for a file that does not fit the schema.
         """
         records = load_unlabelled(path, schema=self.schema)
-        if self.features[-1:] == (_CONSTANT,):
+        if self.features != self.schema.feature_names:  # see `_CONSTANT`
             records = records.with_constant()
         found = np.asarray(records.features @ np.array(self.coefficients))
         return found[:, 0] if len(self.classes) == 2 else found

@@ -35,6 +35,9 @@ _START_ASSUMED = "the model that this fit starts from is public: fits before it 
 this one.
 """
 
+_APART_ASSUMED = "no two parties hold the same records (such are refused aloud)"
+"""An assumption of the promise where there are several, whoever dealt them their records."""
+
 _WEIGHTS_ASSUMED = (
     "sample weights are in [0, weight_bound], larger ones cut or refused aloud as rows are, and "
     "not all 0 (others are refused aloud); each was computed from its own record and public facts "
@@ -132,10 +135,11 @@ class PrivateModelOfParties(PrivateLinearModel):
         return state.model, factory(paid.noise_multiplier, private.shape)
 
     def _given(self, domain: LabelDomain) -> tuple[str, ...]:
-        """Return what a fit takes for granted of messages, and of weights in its labels."""
+        """Return what a fit takes for granted of messages, of parties, and of weights in labels."""
         trust = self.threat_model.assumption
         weighted = (_WEIGHTS_ASSUMED,) if isinstance(domain, WeightedLabels) else ()
-        return (*(() if trust is None else (trust,)), *weighted)
+        apart = (_APART_ASSUMED,) if len(self._names()) > 1 else ()
+        return (*(() if trust is None else (trust,)), *apart, *weighted)
 
     def _private(
         self, rows: Rows | RowBlocks, labels: FloatArray, domain: LabelDomain, party_of: Any

@@ -22,6 +22,9 @@ _ROUNDING = 1.0 + 1e-9
 """Rows normalised in floating point may be a little longer; the data's handle cuts them."""
 
 
+_Y_IS_MISSING = "requires y to be passed, but the target y is None."
+"""How scikit-learn's sentence ends that begins with an estimator's name; a cell ends in a quote."""
+
 _OF_SHAPES_AND_NAMES = (
     "Expected a 2-dimensional container",
     "Feature names are only supported",
@@ -60,7 +63,7 @@ def without_cells(name: str, checked: Callable[[], T]) -> T:
         raise
     except Exception as error:
         said = str(error)
-        if said.startswith(_OF_SHAPES_AND_NAMES) or "requires y to be passed" in said:
+        if said.startswith(_OF_SHAPES_AND_NAMES) or said.endswith(_Y_IS_MISSING):
             raise
         is_type = isinstance(error, TypeError)
     # out here, so that the refusal does not carry the error that it stands for

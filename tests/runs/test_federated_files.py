@@ -1,14 +1,16 @@
 """Federations of files that one process reads."""
 
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from dpledger.accounting.ledger import SqliteLedger
-from dpledger.accounting.numbers.notions import ApproxDp
+from dpledger.accounting.ledger.budget import Budget
+from dpledger.accounting.numbers.notions import ApproxDp, Rdp
 from dpledger.data.strict import ConfigurationError
 from dpledger.federation import verify_federation
-from dpledger.mechanisms import InvalidParameter
+from dpledger.mechanisms import Adjacency, InvalidParameter
 from dpledger.mechanisms.sampling import ExactSampler
 from dpledger.runs.federation import Engine, federate
 from dpledger.runs.federation_files import Participant
@@ -138,3 +140,13 @@ def test_a_budget_that_was_lowered_in_a_file_is_not_passed_over(
         assert len(ledger.runs()) == 2 - refused
         assert ledger.budget is not None
         assert ledger.budget.notion == ApproxDp(3.0, 1e-5)
+
+
+def test_a_budget_in_another_unit_than_the_ledgers_is_not_passed_over(tmp_path: Path) -> None:
+    parties = written(tmp_path, RUN, {"a": rows(20, 3), "b": rows(30, 4)})
+    parties[0].write_text(parties[0].read_text() + "budget = 0.5\n")
+    (tmp_path / "a").mkdir()
+    kept = Budget(Rdp(Fraction(8), Fraction(50)), Adjacency.REPLACE_ONE)
+    SqliteLedger.create(tmp_path / "a" / "ledger.sqlite", kept)
+    with pytest.raises(ConfigurationError, match=r"policy\.budget=.* must be left out"):
+        federate(tmp_path / "run.toml", engine=Engine.IN_PROCESS, out=tmp_path, parties=parties)

@@ -112,7 +112,7 @@ Fixpoint dots_of (p bits more : Z) (step : Q) (places : list (Z * Z * Z)) (heigh
   end.
 
 (** The largest number whose square is so much at most, and the most outcomes that are told apart. *)
-Definition most_squared : Z := 16.
+Definition most_squared : Z := 25.
 Definition most_spread : Z := 2 ^ 16.
 
 (** One loss for both orders, of noise on what moves by [n] in squares. Slopes at large losses x are as

@@ -36,8 +36,8 @@ from .normal import exp_work
 from .pairs import Below
 from .reading import Undecided
 
-MAX_SQUARED = 16
-"""The largest s: 8 ways to write it as a sum of squares."""
+MAX_SQUARED = 25
+"""The largest s: 19 ways to write it as a sum of squares."""
 
 MAX_SPREAD = 1 << 8
 """The largest σ√s: sums of coordinates have some thirty times as many masses."""

@@ -11,12 +11,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import log2, prod, sqrt
+from math import floor, log2, prod, sqrt
 
 from flint import arb
 
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.events import (
+    DiscreteGaussianStep,
     GaussianMixtureStep,
     LaplaceStep,
     Mechanism,
@@ -56,6 +57,15 @@ _MOST_KNOTS = 1 << 25
 """Units of work, of the 2^25 that a checker does for any document, half of which are not needed."""
 _MOST_SCALES = 64
 """Different Laplace scales of a closed form that the checker takes."""
+
+_LONGEST_SQUARED = 25
+"""The squared length of integer vectors for all of which the checker has one pair."""
+
+_SPREADS = 0.5, 256.0
+"""σ times the length of these: with less noise losses are in the hundreds."""
+
+_MOST_WORK = 1024
+"""σ times the squared length of these: three quarters of what a checker does."""
 
 
 Parts = tuple[tuple[Mechanism, int, int], ...]
@@ -147,8 +157,24 @@ def pairs_in(
     if share is not None and isinstance(larger, GaussianMixtureStep):
         for pair in mixture_pairs(larger, adjacency, order, share):
             yield pair, times
+    elif isinstance(larger, DiscreteGaussianStep) and _takes_all_vectors(larger):
+        squared = floor(larger.sensitivity.squared)
+        yield DiscreteGaussianVectors(Fraction(larger.noise_std) ** 2, squared), times
     else:
         yield from pairs_of({larger: times}, adjacency, order).items()
+
+
+def _takes_all_vectors(step: DiscreteGaussianStep) -> bool:
+    """Return whether the checker has one pair above all integer vectors of a step.
+
+    It takes longer ones than the accountants do, which are more work as there are more of them.
+    Below a squared length of 4 coordinates move by one only, which is a pair each.
+    """
+    squared, noise = floor(step.sensitivity.squared), step.noise_std
+    if not 4 <= squared <= _LONGEST_SQUARED:
+        return False
+    least, most = _SPREADS
+    return least <= noise * sqrt(squared) <= most and noise * squared <= _MOST_WORK
 
 
 def epsilon_upper(composed: Composed, grid: LossGrid, delta: Fraction) -> Fraction:

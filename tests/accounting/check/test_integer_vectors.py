@@ -18,7 +18,7 @@ from dpledger.accounting.pld.pairs import DiscreteGaussianVectors
 from dpledger.accounting.pld.profiles import delta_of, tails_of
 
 BITS = 160
-ROUNDING = 1e-20
+ROUNDING = mpmath.mpf("1e-20")
 VARIANCES = [Fraction(1, 4), Fraction(1), Fraction(9, 4)]
 
 
@@ -58,13 +58,13 @@ def lost(vector: tuple[int, ...], variance: Fraction, epsilon: mpmath.mpf) -> mp
 
 
 @pytest.mark.parametrize("variance", VARIANCES)
-@pytest.mark.parametrize("squared", [4, 5, 9])
+@pytest.mark.parametrize("squared", [4, 5, 9, 25])
 def test_no_integer_vector_loses_more(variance: Fraction, squared: int) -> None:
     """Of all vectors up to a squared length, in up to three coordinates or of equal entries."""
     pair = DiscreteGaussianVectors(variance, squared)
     short = {
         tuple(sorted(x for x in vector if x))
-        for vector in product(range(4), repeat=3)
+        for vector in product(range(isqrt(squared) + 1), repeat=3)
         if 0 < sum(x * x for x in vector) <= squared
     }
     with mpmath.workdps(40):
@@ -90,7 +90,7 @@ def test_where_the_loss_lies_one_vector_loses_as_much(variance: Fraction, square
             assert abs(mpmath.mpf(found.mid().str(30, radius=False)) / most - 1) < ROUNDING
 
 
-@pytest.mark.parametrize("squared", [4, 5, 9, 16])
+@pytest.mark.parametrize("squared", [4, 5, 9, 16, 25])
 def test_the_checker_finds_the_same_loss(squared: int) -> None:
     for variance in (Fraction(1), Fraction(25)):
         checked = integer_vectors.DiscreteGaussianVectors(variance, squared)
@@ -108,11 +108,11 @@ def test_the_checker_finds_the_same_loss(squared: int) -> None:
 
 
 def test_both_count_the_same_vectors() -> None:
-    for squared in range(1, 17):
+    for squared in range(1, integer_vectors.MAX_SQUARED + 1):
         ours = set(sums_of_squares(squared))
         assert ours == set(integer_vectors.sums_of_squares(squared, squared))
         assert all(sum(x * x for x in vector) == squared for vector in ours)
-    assert [len(list(sums_of_squares(n))) for n in (4, 9, 16)] == [2, 4, 8]
+    assert [len(list(sums_of_squares(n))) for n in (4, 9, 16, 25)] == [2, 4, 8, 19]
 
 
 @pytest.mark.parametrize("order", [0.5, 2.0, 7.25])

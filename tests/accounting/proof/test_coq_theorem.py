@@ -226,6 +226,10 @@ UNLIKE = {
     "discrete Gaussian noise of a large scale alone": (discrete(1, 2000.0),),
     "discrete Gaussian noise on two coordinates": (Repeated(discrete(2, 7.3), 30),),
     "discrete Gaussian noise on integer vectors": (Repeated(discrete(5, 9.0), 10),),
+    "discrete Gaussian noise on longer integer vectors": (
+        *(discrete(squared, 15.0) for squared in (17, 24)),
+        Repeated(sampled(1 / 64, 1.0), 20),
+    ),
     "discrete Gaussian noise beside others": (
         Repeated(sampled(1 / 64, 1.0), 100),
         Repeated(discrete(2, 9.0), 10),
@@ -637,7 +641,7 @@ def test_records_drawn_again_and_again_cost_hardly_more_than_their_mixture(
 
 
 @needs_checker
-@pytest.mark.parametrize("squared", [1, 2, 3, 4, 9, 16])
+@pytest.mark.parametrize("squared", [1, 2, 3, 4, 9, 16, 25])
 @pytest.mark.parametrize("noise", [0.75, 3.0])
 def test_discrete_gaussian_noise_costs_what_enumeration_says(tmp_path, squared, noise):
     document = composed(discrete(squared, noise))

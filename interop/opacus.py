@@ -35,7 +35,10 @@ from ..mechanisms.extras import import_extra
 from ..mechanisms.sensitivity import declared
 from .fields import MalformedImport
 
-_REASON = "Opacus: every gradient is clipped to max_grad_norm, the unit of this sensitivity"
+_REASON = (
+    "Opacus: a step is one forward and one backward pass of one sample, and a record's gradient "
+    "is clipped to max_grad_norm, the unit of this sensitivity"
+)
 """Stands in every certificate over such a step, as the assumption that it rests on."""
 _OF_SAMPLES = ", and every backward pass is of a Poisson sample of its own"
 """What a step that adds up several rests on besides."""
@@ -97,8 +100,9 @@ class LedgerAccountant:
             sample, as its `BatchMemoryManager` makes them. An optimiser does not know; where
             nobody says so, a step after a skipped one is refused.
         independent_batches: says that every backward pass which a step adds up is of a Poisson
-            sample of its own. Nor does an optimiser know this: two losses of one sample clip its
-            records twice. Where nobody says so, a step of several passes is refused.
+            sample of its own, which went through the model at once. Nor does an optimiser know
+            this: two losses of one sample clip its records twice. Where nobody says so, a step of
+            several passes is refused.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ rounding are those of the one handle.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from .subsampling import Draw
 if TYPE_CHECKING:
     from scipy import sparse
 
-__all__ = ["ShareOfSum", "summed_name", "summed_shape"]
+__all__ = ["OnlySums", "ShareOfSum", "summed_name", "summed_shape"]
 
 
 def summed_shape(shape: DataShape) -> DataShape:
@@ -62,7 +62,34 @@ def summed_name(parties: int) -> str:
     return f"sum of {parties} parties {SIMULATION}"
 
 
-class ShareOfSum(PrivateDataset):
+class OnlySums(PrivateDataset):
+    """Records of which sums and means over all are seen, and no minimiser and no sample."""
+
+    __slots__ = ()
+
+    @classmethod
+    def planned(cls, shape: DataShape) -> Self:
+        """Return a handle without records, which plans as every party does.
+
+        Args:
+            shape: of all parties' data as one party's, as `summed_shape` returns it.
+        """
+        return super().planned(_summable(shape))
+
+    def strongly_convex_argmin(self, *_: object, **__: object) -> NoReturn:
+        """Raise `InvalidParameter`: a minimiser is no sum over parties."""
+        raise InvalidParameter("release", "a minimiser", "a sum over records: only sums are seen")
+
+    def answers(self) -> NoReturn:
+        """Raise `InvalidParameter`: records that answer for themselves are no sum."""
+        raise InvalidParameter("release", "each record's answer", "a sum: only sums are seen")
+
+    def _sampled(self, draw: Draw) -> NoReturn:
+        """Raise `InvalidParameter`: amplification by sampling has no rule for sums over parties."""
+        raise InvalidParameter("sample", draw.scheme, "None: only sums over all records are seen")
+
+
+class ShareOfSum(OnlySums):
     """The records of one party, whose answers are its part of sums and means over all parties.
 
     Args:
@@ -107,27 +134,6 @@ class ShareOfSum(PrivateDataset):
     def parties(self) -> tuple[str, ...]:
         """The name of the party whose records are here."""
         return (self._party,)
-
-    @classmethod
-    def planned(cls, shape: DataShape) -> ShareOfSum:
-        """Return a handle without records, which plans as every party does.
-
-        Args:
-            shape: of all parties' data as one party's, as `summed_shape` returns it.
-        """
-        return super().planned(_summable(shape))
-
-    def strongly_convex_argmin(self, *_: object, **__: object) -> NoReturn:
-        """Raise `InvalidParameter`: a minimiser is no sum over parties."""
-        raise InvalidParameter("release", "a minimiser", "a sum over records: only sums are seen")
-
-    def answers(self) -> NoReturn:
-        """Raise `InvalidParameter`: records that answer for themselves are no sum."""
-        raise InvalidParameter("release", "each record's answer", "a sum: only sums are seen")
-
-    def _sampled(self, draw: Draw) -> NoReturn:
-        """Raise `InvalidParameter`: amplification by sampling has no rule for sums over parties."""
-        raise InvalidParameter("sample", draw.scheme, "None: only sums over all records are seen")
 
 
 def _summable(shape: DataShape) -> DataShape:

@@ -18,6 +18,7 @@ from ...mechanisms.sensitivity import float_up
 from ..assessment import AttackResult
 from ..bounds import ClopperPearson
 from ..crosschecks import crosscheck
+from ..visible_text import in_a_line
 from .claim import ClaimVerdict, Finding
 from .own import OwnPromise, PromisedEpsilon, judged_events
 from .policy import Check, final_verdict
@@ -151,7 +152,7 @@ def _noise(sources: set[Provenance], sharing: tuple[str, ...]) -> Check:
     Two runs of one seed have equal noise, and their difference has none: no epsilon covers that.
     A simulation's messages are many for one event, or their noise is not the mechanism's.
     """
-    text = f"drawn by {', '.join(sorted({each.sampler for each in sources}))}"
+    text = f"drawn by {', '.join(sorted({in_a_line(each.sampler) for each in sources}))}"
     if not all(each.is_release for each in sources):
         return Check("noise", f"{text}; a simulation, and no release", passed=False)
     if sharing:

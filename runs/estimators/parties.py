@@ -20,6 +20,7 @@ from ...mechanisms.labels import LabelDomain, WeightedLabels
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import FloatArray
 from ...mechanisms.row_blocks import RowBlocks, require_unmasked
+from ...mechanisms.share_data import OnlySums
 from ...solvers.solver import ModelSolver, PublicModel
 from ...solvers.threat_model import Summed, ThreatModel, summed_name
 from .algorithms import SolverFactory
@@ -110,7 +111,7 @@ class PrivateModelOfParties(PrivateLinearModel):
         private = self._private(rows, labels, domain, party_of)
         paid = paid_run(
             partial(solved, factory),
-            planned=PrivateDataset.planned(private.shape),
+            planned=type(private).planned(private.shape),
             private=private,
             name=type(self).__name__,
             epsilon=self.epsilon,
@@ -150,12 +151,13 @@ class PrivateModelOfParties(PrivateLinearModel):
         """
         names = self._names()
         holders = self._holders(party_of, len(labels), len(names))
-        least = self.n_min
+        least, handle = self.n_min, PrivateDataset
         if isinstance(self.threat_model, Summed):
             self.threat_model.share(0.0, parties=len(names))  # refuses more colluders than parties
             least = None if least is None else least * len(names)
             holders, names = np.zeros_like(holders), (summed_name(len(names)),)
-        return PrivateDataset(
+            handle = OnlySums
+        return handle(
             rows,
             labels,
             adjacency=self.adjacency,

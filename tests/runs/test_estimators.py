@@ -368,6 +368,27 @@ def test_a_sum_over_parties_is_said_to_be_a_simulation_and_needs_less_noise() ->
         admm(n_parties=2, threat_model=Summed(2)).fit(X, Y)
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "adjacency"),
+    [
+        (AdmmAlgorithm.PVP_ADMM, "replace-one"),
+        (AdmmAlgorithm.SAMPLED_PS_ADMM, "replace-one"),
+        (AdmmAlgorithm.CONSENSUS, "add-remove-one"),
+    ],
+)
+def test_of_sums_alone_nothing_is_released_that_is_none(
+    algorithm: AdmmAlgorithm, adjacency: str
+) -> None:
+    """A minimiser, a sample of everybody's records, a mean over a number that nobody knows."""
+    model = admm(
+        n_parties=3, threat_model=Summed(1), algorithm=algorithm, adjacency=adjacency, rounds=2
+    )
+    if adjacency == "add-remove-one":
+        model.set_params(n_min=10)
+    with pytest.raises(InvalidParameter, match="sum"):
+        model.fit(X, Y, party_of=np.arange(len(Y)) % 3)
+
+
 def test_vertical_accuracy_is_near_that_of_a_model_without_privacy() -> None:
     plain = LogisticRegression().fit(X, Y).score(X, Y)
     assert sharing().fit(X, Y).score(X, Y) > plain - 0.05

@@ -923,6 +923,19 @@ Notation times := (Pos.to_nat many).
 Definition in_order (with_first : bool) (a b : list X) : Prop :=
   if with_first then steps (loses null r0) times a b else steps (loses null r0) times b a.
 
+(** What holds of records that are there against their loss, in that order, holds of both data sets. *)
+Lemma in_either_order {V} (with_first : bool) j x y (f : (nat -> list X) -> V) (close : V -> V -> Prop) :
+  same_but j x y -> in_order with_first (x j) (y j) ->
+  (forall a b, steps (loses null r0) times a b ->
+     let p := f (with_part x j a) in let q := f (with_part x j b) in
+     close (if with_first then p else q) (if with_first then q else p)) ->
+  close (f x) (f y).
+Proof.
+  intros Same O Lost; pose proof (same_with_part x y j Same) as Ey.
+  unfold in_order in O; destruct with_first; specialize (Lost _ _ O); cbv zeta in Lost;
+    rewrite with_own_part, <- Ey in Lost; exact Lost.
+Qed.
+
 (** Replace-one has one order. *)
 Definition oriented (with_first : bool) (a b : list X) : Prop :=
   r0 <> ReplaceOne -> in_order with_first a b.
@@ -1079,16 +1092,6 @@ Proof.
     try assumption; try apply with_part_own.
   - intros i N; rewrite !with_part_other by exact N; reflexivity.
   - intros M' Laws' Near; apply Own; assumption.
-Qed.
-
-Lemma poisson_gathered data a b y0 t :
-  steps (loses null r0) times a b -> 0 <= y0 -> (forall k, 0 <= t k) -> drawn_mean (Q2R rate) times t <= y0 ->
-  below_profile outcomes (on_all (with_part data j a)) (on_all (with_part data j b))
-    (at_point y0 (drawn_mean (Q2R rate) times (fun k => F k 1 (t k)))).
-Proof.
-  pose proof poisson_rate as Hr; intros Ls Hy Ht Within; apply poisson_lost; [exact Ls|].
-  intros b' M' T Laws' Near; apply at_point_below; try (apply on_sample_distribution; [lra|exact Laws']).
-  apply poisson_thinned; try assumption; try lra; [intros k s s' _; apply Near|intros; apply Laws'].
 Qed.
 
 Lemma poisson_sample_below (with_first : bool) x y :
@@ -2082,18 +2085,14 @@ Proof.
         destruct (Nat.eqb k t); [|reflexivity]; rewrite (Absent eq_refl j _ _ _ R); reflexivity. }
       unfold M, noisy_vector; rewrite Same_value; reflexivity.
     - exists b; split; [apply (lost_removed times a b Ls)|reflexivity]. }
-  assert (Both : forall a b, steps (loses null r0) times a b ->
-            let p := of_numbers (on_all (copies (with_part x j a))) in
-            let q := of_numbers (on_all (copies (with_part x j b))) in
-            contrasted with_first (seen_by_each rate (many * samples)) (sqrt (Q2R squared) / Q2R std) (map Numbers o)
-              (if with_first then p else q) (if with_first then q else p)).
-  { intros a b Ls; destruct (Lost a b Ls) as (b' & T & ->); apply (seen_below with_first o _ j); try assumption.
-    - apply I, R.
-    - apply Rmult_le_pos; [apply sqrt_pos|left; apply Rinv_0_lt_compat, Hs].
-    - intros i Ni; unfold copies; rewrite !with_part_other by exact Ni; reflexivity.
-    - unfold copies; rewrite !with_part_own, Pos2Nat.inj_mul; apply thinned_copied, T. }
-  pose proof (same_with_part x y j Same) as Ey.
-  destruct with_first; specialize (Both _ _ O); cbv zeta in Both; rewrite with_own_part, <- Ey in Both; exact Both.
+  apply (in_either_order many with_first j x y (fun data => of_numbers (on_all (copies data)))
+           (contrasted with_first (seen_by_each rate (many * samples)) (sqrt (Q2R squared) / Q2R std) (map Numbers o)) Same O).
+  intros a b Ls; cbv zeta.
+  destruct (Lost a b Ls) as (b' & T & ->); apply (seen_below with_first o _ j); try assumption.
+  - apply I, R.
+  - apply Rmult_le_pos; [apply sqrt_pos|left; apply Rinv_0_lt_compat, Hs].
+  - intros i Ni; unfold copies; rewrite !with_part_other by exact Ni; reflexivity.
+  - unfold copies; rewrite !with_part_own, Pos2Nat.inj_mul; apply thinned_copied, T.
 Qed.
 
 (** Any of so many records is drawn with as many times the probability of one at most. *)
@@ -2496,24 +2495,23 @@ Proof.
       + intros t t'; apply (Near' true).
       + intros t t'; apply (Near' false).
       + apply replaced_swapped; apply own_steps in Sxy; rewrite Replaced in Sxy; exact Sxy. }
-  specialize (O Not_replaced); unfold seen_by_each; destruct (Pos.eqb_spec many 1) as [Alone|_]; cbn [contrasted].
-  - apply numbers_below.
-    pose proof (poisson_sample_below many h j (Poisson rate) d Ea Sampled o M Laws ByValue R
-                  (fun k => gaussian_profile (INR k * mu)) Near rate eq_refl Not_replaced with_first x y
-                  (gaussian_symmetric _) (fun a b => profile_ge _ a b)
-                  (fun a Ha => Req_le _ _ (profile_b0 _ a Ha)) Same O) as B.
-    assert (Rate : Q2R (any_of rate many) = Q2R rate)
-      by (rewrite any_of_real, Alone; unfold none; simpl; ring).
-    rewrite Rate, Alone, Ones in B; exact B.
-  - pose proof (same_with_part x y j Same) as Ey.
-    assert (Gathers : forall a b, steps (loses null r0) times a b ->
-              gathered (Q2R rate) mu times (map Numbers o)
-                (of_numbers (on_samples (draws_of (sampled_by r h)) M (sampled_parties r h) (with_part x j a)))
-                (of_numbers (on_samples (draws_of (sampled_by r h)) M (sampled_parties r h) (with_part x j b)))).
-    { intros a b Ls y0 cs Hy Hcs Within; apply at_point_here; [|lra]; apply numbers_below.
-      apply (poisson_gathered many h j (Poisson rate) d Ea Sampled o M Laws ByValue R
-               (fun k => gaussian_profile (INR k * mu)) Near rate eq_refl Not_replaced x a b y0 cs Ls); auto; lra. }
-    unfold in_order in O; destruct with_first; specialize (Gathers _ _ O); rewrite with_own_part, <- Ey in Gathers; exact Gathers.
+  assert (Rate : draws_of (sampled_by r h) = draws (Q2R rate) (X := X)).
+  { unfold draws_as in As; destruct (sampled_by r h); try contradiction; subst; reflexivity. }
+  apply (in_either_order many with_first j x y
+           (fun data => of_numbers (on_samples (draws_of (sampled_by r h)) M (sampled_parties r h) data))
+           (contrasted with_first (seen_by_each rate many) mu (map Numbers o)) Same (O Not_replaced)).
+  intros a b Ls; cbv zeta.
+  destruct (lost_thinned many h j (Poisson rate) Sampled M ByValue R rate eq_refl Not_replaced x a b Ls) as (b' & T & Alike).
+  apply functional_extensionality in Alike; rewrite Alike, Rate.
+  apply (seen_below with_first o _ j); try assumption.
+  - apply Ea.
+  - apply In_sample, R.
+  - intros u v [A S].
+    apply (one_more j M (fun p q => below_profile o p q (gaussian_profile mu)) Not_replaced);
+      [|intros Er0 data before after; apply ByValue, (Absent Er0 j data before after R)|intros i Ni; apply S, Ni|exact A].
+    intros u' v' Duv; rewrite <- Ones; apply Near; exists 1%nat; split; [lia|]; exists u'; split; [reflexivity|exact Duv].
+  - intros i N; rewrite !with_part_other by exact N; reflexivity.
+  - rewrite !with_part_own; exact T.
 Qed.
 
 Lemma taken_met j h :

@@ -13,7 +13,7 @@ From Dpledger Require
   Losses GaussianLosses GaussianSplit Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
   GaussianDecision ReplacedLoss CopiesLoss GroupLoss PureLoss LaplaceLoss SampledLaplace GeometricLoss
   DiscreteGaussianProfile DiscreteGaussianShift DiscreteGaussianLoss LaplaceComposition LaplaceSums
-  Checker MachineIntegers FastChecker Operations Derivations Claims Soundness
+  Checker MachineIntegers MachineSeries FastChecker Operations Derivations Claims Soundness
   Example FilterExample EndToEnd.
 
 Open Scope R_scope.
@@ -352,6 +352,8 @@ Print Assumptions checker_theorems.
 Definition fast_checker_theorems := (
   @MachineIntegers.fast_mul_exact,
   @MachineIntegers.fast_div_exact,
+  @MachineSeries.quick_rise_exact,
+  @MachineSeries.quick_fall_exact,
   @FastChecker.fast_check_exact).
 Print fast_checker_theorems.
 Print Assumptions fast_checker_theorems.

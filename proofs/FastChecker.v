@@ -1,9 +1,10 @@
 (** The checker with other products and quotients: [fast_check] is [check], function by function,
-    with [fast_mul] and [fast_div] (MachineIntegers.v) in place of [Z.mul] and [Z.div]. Coq derives
-    each from the function that it equals; one that is not named here is as slow as it was. *)
+    with [fast_mul] and [fast_div] (MachineIntegers.v) in place of [Z.mul] and [Z.div], and with series
+    in limbs (MachineSeries.v). Coq derives each from the function that it equals; one that is not named
+    here is as slow as it was. *)
 
 From Coq Require Import List ZArith QArith Derive.
-From Dpledger Require Import MachineIntegers Enclosure Kronecker LossLists FixedPoint FixedGaussian
+From Dpledger Require Import MachineIntegers MachineSeries Enclosure Kronecker LossLists FixedPoint FixedGaussian
   LossEnclosures LossComposition SampledLoss ReplacedLoss CopiesLoss GroupLoss PureLoss LaplaceLoss SampledLaplace
   GeometricLoss
   DiscreteGaussianShift DiscreteGaussianLoss LaplaceSums Certificate Checker.
@@ -31,11 +32,11 @@ Proof. quicken round_up. Qed.
 
 Derive fast_rise SuchThat (fast_rise = rise) As fast_rise_exact.
 Proof. quicken rise. Qed.
-#[local] Hint Rewrite <- fast_rise_exact : fast.
+#[local] Hint Rewrite <- (quick_rise_exact fast_rise fast_rise_exact) : fast.
 
 Derive fast_fall SuchThat (fast_fall = fall) As fast_fall_exact.
 Proof. quicken fall. Qed.
-#[local] Hint Rewrite <- fast_fall_exact : fast.
+#[local] Hint Rewrite <- (quick_fall_exact fast_fall fast_fall_exact) : fast.
 
 Derive fast_squared_above SuchThat (fast_squared_above = squared_above) As fast_squared_above_exact.
 Proof. quicken squared_above. Qed.

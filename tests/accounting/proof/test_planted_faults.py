@@ -20,7 +20,7 @@ pytestmark = [
 ]
 SOURCES = (
     *("MachineIntegers", "GaussianLosses", "GaussianSplit"),
-    *("Kronecker", "LossLists", "FixedPoint", "FixedGaussian"),
+    *("Kronecker", "LossLists", "FixedPoint", "MachineSeries", "FixedGaussian"),
     *("Enclosure", "LossEnclosures", "LossComposition", "SampledLoss"),
     *("GaussianDecision", "ReplacedLoss", "CopiesLoss", "GroupLoss"),
     *("PureLoss", "LaplaceLoss", "SampledLaplace", "GeometricLoss", "LaplaceSums"),
@@ -538,6 +538,26 @@ RULES = {
         "MachineIntegers",
         "| _ => (- positive_quotient (Pos.pred p) d - 1)%Z",
         "| _ => (- positive_quotient p d)%Z",
+    ),
+    "a series in limbs that rounds down": (
+        "MachineSeries",
+        "if exact then l else increased l 1.",
+        "if exact then l else l.",
+    ),
+    "limbs cut off taken for zeros": (
+        "MachineSeries",
+        "dropped n' l' (zero && (x =? 0))",
+        "dropped n' l' zero",
+    ),
+    "a series in limbs that ends too early": (
+        "MachineSeries",
+        "if at_most_one term && (enough <=? d) then",
+        "if at_most_one term then",
+    ),
+    "divisors beyond a limb": (
+        "MachineSeries",
+        "(d + c * Z.of_nat fuel <? 2 ^ 31)",
+        "(d <? 2 ^ 31)",
     ),
     "a share that goes up alone": (
         "LossLists",

@@ -17,12 +17,13 @@ gradient. The noisy mean row, released once, is taken off every row, and what is
 smaller radius: every later release has a smaller sensitivity, and steps are taken in coordinates
 in which the loss bends about equally in all directions. Its noise is known, so that it is shrunk by
 the positive part of James and Stein (1961) first: where noise hides it, hardly anything is taken
-off. With `scaling` the noisy mean squares of
-what is left are bought as well, and columns scaled to equal ones. With `stretching` nothing more is
-bought: since no row is above its bound, a long mean row leaves little to differ from it, by so much
-at most: mean |a - m|² = mean |a|² - |m|². Where that is below the radius, what is left is stretched
-to it. The model is linear in the rows as they were, because one of their columns holds a public
-constant that carries the intercept.
+off. With `scaling` the noisy mean squares of what is left are bought as well, and columns scaled to
+equal ones. With `stretching` nothing more is bought: since no row is above its bound, a long mean
+row leaves little to differ from it, by so much at most: mean |a - m|² = mean |a|² - |m|². Where
+that is below the radius, what is left is stretched to it. Where the noise of the mean row is too
+long for that, steps may be longer instead (`Centring.longer`): rows that are alike have scores that
+noise moves alike. The model is linear in the rows as they were, because one of their columns holds
+a public constant that carries the intercept.
 
 Where the data have public `party_counts`, parties count by their records: each sends its mean
 gradient times its number of records over the least one's.
@@ -74,6 +75,10 @@ class Output(Enum):
     """Over the second half of the rounds, as of Rakhlin, Shamir and Sridharan (2012)."""
 
 
+_LEAST_LEFT = 0.04
+"""Of rows' mean square less the constant's: their least mean square about their mean."""
+
+
 @dataclass(frozen=True, slots=True)
 class Centring:
     """The noisy mean row, bought once, and rows less it, their columns scaled if so wished.
@@ -93,6 +98,8 @@ class Centring:
         scaling: whether to buy mean squares and to scale columns.
         stretching: whether rows less the mean row are stretched, all columns alike, where it shows
             that they are shorter than the radius; only where columns are not scaled.
+        longest: by how much steps may be longer where rows, stretched and cut, differ by less than
+            the radius, >= 1; with stretching.
     """
 
     column: int
@@ -102,6 +109,7 @@ class Centring:
     intercept: float = 0.15
     scaling: bool = False
     stretching: bool = False
+    longest: float = 1.0
 
     def __post_init__(self) -> None:
         if isinstance(self.column, bool) or not isinstance(self.column, int):
@@ -110,6 +118,9 @@ class Centring:
             raise InvalidParameter("share", self.share, "in [0, 1), and above 0 with scaling")
         if self.stretching and (self.scaling or self.share == 0.0):
             raise InvalidParameter("stretching", True, "False with scaling, or with a share of 0")
+        require_positive("longest", self.longest)
+        if self.longest < 1.0 or (self.longest > 1.0 and not self.stretching):
+            raise InvalidParameter("longest", self.longest, "1, or above it with stretching")
         require_positive("radius", self.radius)
         require_positive("constant", self.constant)
         require_positive("intercept", self.intercept)
@@ -133,6 +144,30 @@ class Centring:
         factors *= (self.radius * row_bound / np.maximum(length, 1.0))[..., None]
         factors[..., self.column] = 1.0
         return np.minimum(factors, LARGEST_SCALE * self.radius)
+
+    def longer(
+        self, seen: FloatArray, noise_std: float, row_bound: float, stretch: FloatArray
+    ) -> FloatArray:
+        """Return by what factor steps are longer, of shape (..., 1), in [1, longest].
+
+        Rows differ from their mean by what the bound leaves beside |mean|², a 25th of it at least
+        (below, differences are not told from the doubt about |mean|²), times the stretch; and are
+        cut by what the shrunk mean row errs besides.
+
+        Args:
+            seen, noise_std, row_bound: as of `stretch`.
+            stretch: what it returned.
+        """
+        error = (seen.shape[-1] - 1) * noise_std**2
+        squared = np.maximum((seen**2).sum(axis=-1) - error, 0.0)
+        whole = (1.0 - self.constant**2) * row_bound**2
+        left = np.clip(whole - squared, _LEAST_LEFT * whole, whole)
+        wrong = squared * error / np.maximum(squared + error, 2.0**-60 * row_bound**2)
+        factor = np.delete(stretch, self.column, axis=-1).max(axis=-1)
+        own = sqrt(max(self.radius**2 - self.intercept**2, 0.0)) * row_bound
+        cut = np.minimum(1.0, own / (factor * np.sqrt(left + wrong)))
+        found = own / (factor * np.sqrt(left) * cut)
+        return np.asarray(np.clip(found, 1.0, self.longest))[..., None]
 
     def stretch(self, seen: FloatArray, noise_std: float, row_bound: float) -> FloatArray:
         """Return the columns' factors (..., d), alike but for the constant's, that make rows less
@@ -178,7 +213,10 @@ class ConsensusState:
 
 
 class _Coordinates(Protocol):
-    """What the iterates v are coordinates of."""
+    """What the iterates v are coordinates of, and by how much steps are longer in them."""
+
+    @property
+    def longer(self) -> FloatArray | float: ...
 
     def gradient(self, loss: Loss, v: FloatArray, weights: FloatArray | None) -> Sensitive:
         """Return each party's mean gradient at v of shape (..., d)."""
@@ -202,6 +240,7 @@ class _Plain:
     """Those of the model itself."""
 
     dataset: PrivateDataset
+    longer: float = 1.0
 
     def gradient(self, loss: Loss, v: FloatArray, weights: FloatArray | None) -> Sensitive:
         return self.dataset.mean_gradient(loss, v[..., None, :], weights=weights)
@@ -228,6 +267,7 @@ class _Centred:
         scale: of shape (..., d).
         column: of the constant.
         constant: in the column of every row.
+        longer: of shape (..., 1).
     """
 
     rows: CentredRows
@@ -235,6 +275,7 @@ class _Centred:
     scale: FloatArray
     column: int
     constant: float
+    longer: FloatArray | float = 1.0
 
     def gradient(self, loss: Loss, v: FloatArray, weights: FloatArray | None) -> Sensitive:
         return self.rows.mean_gradient(loss, v[..., None, :], weights=weights)
@@ -278,7 +319,7 @@ class ConsensusDpAdmm:
     Args:
         rounds: T.
         noise_multiplier: noise_std / sensitivity of a round; 0 is not private, priced at infinity.
-        step_size: 1/(rho + 1/eta).
+        step_size: 1/(rho + 1/eta), before a metric makes it longer.
         momentum: beta in [0, 1): v = w_k + beta (w_k - w_{k-1}).
         metric: what is bought of the rows' geometry; None for nothing.
         start: the public model to start from, of d·K numbers; empty for 0.
@@ -332,7 +373,7 @@ class ConsensusDpAdmm:
             pull = self.regulariser.gradient(space.model(ahead))
             slope = curator.collectives.mean(messages, weights)
             slope = slope + self.regularisation * space.pulled(pull)
-            before, here = here, ahead - self.step_size * slope
+            before, here = here, ahead - self.step_size * space.longer * slope
             state = self._after(k, state, space.model(here), messages)
             if observe is not None:
                 observe(k, state)
@@ -385,15 +426,17 @@ class ConsensusDpAdmm:
             CentredRows(dataset, centre, radius=metric.radius * bound),
             np.ones(centre.shape),
         )
+        longer: FloatArray | float = 1.0
         if metric.stretching:
             scale = metric.stretch(seen, noise_std, bound)
+            longer = metric.longer(seen, noise_std, bound, scale)
             rows = CentredRows(dataset, centre, radius=metric.radius * bound, scale=scale)
         if metric.scaling:
             squares = rows.mean_squares(weights=weights)
             floor = 2.0 * self._mean_noise(metric, squares, weights)
             scale = metric.scale(bought(squares, "mean squares"), floor, bound)
             rows = CentredRows(dataset, centre, radius=metric.radius * bound, scale=scale)
-        return _Centred(rows, centre, scale, metric.column, metric.constant * bound)
+        return _Centred(rows, centre, scale, metric.column, metric.constant * bound, longer)
 
     def _mean_noise(
         self, metric: Centring, sensitive: Sensitive, weights: FloatArray | None

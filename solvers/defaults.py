@@ -21,7 +21,12 @@ The mean row is bought where that pays. Cut rows show what is informative in the
 length before the cut: |a - m|² + |error|² of a row a and the mean m, where 1/4 + |error|² stands
 against the 1/2 of rows less the known constant. A noisy mean that is shrunk errs by about
 |m|² |noise|²/(|m|² + |noise|²), with |m|² = 1/4; the purchase leaves 1 - share of the budget. So it
-pays where 1/4 + |error|² < (1 - share)/2: where the noise is shorter than 1.15 row bounds.
+pays where 1/4 + |error|² < (1 - share)/2: where the noise is shorter than 1.15 row bounds, at a
+share of 8 %. With q/4 for the |noise|² of the whole budget it is q/(4 share), and what is left to
+pay, (share + 2q)/(4 (share + q)(1 - share)), is least at the share sqrt(2q² + q) - 2q: up to 15 %.
+Where that is below 8 % little hangs on it, and 8 % it is; where it is above, the noise is too long
+for stretching, and rounds are planned for `_LONGEST` times the time, with steps as long as the mean
+row then asks for (`Centring.longer`).
 
 Where noise hides what rows tell, the share of the classes is most of what can be learnt. Let s be
 the noise_std of the mean of labels that the whole budget would buy. Rows of d columns that are
@@ -94,6 +99,11 @@ _MOST_ROUNDS = 300
 """At more, the error is that of the optimum on the sample and no longer that of the noise."""
 
 
+_LONGEST = 4.0
+"""By what factor a noisy mean row may lengthen a run. With rows of breast cancer, that differ by
+little, two and more are best; with others' it asks for less."""
+
+
 _LARGEST_SCALED = 1e-6
 """lambda up to which columns are scaled: in scaled coordinates it bends as scales squared."""
 
@@ -141,6 +151,18 @@ def schedule(
     return Schedule(last, min(time / reach, step_limit), momentum)
 
 
+def label_noise(shape: DataShape, *, epsilon: Number, delta: Number) -> float:
+    """Return s, the noise_std of the mean of labels +-1 that the whole budget buys.
+
+    Args:
+        shape: of the data, each of whose parties adds its own noise.
+        epsilon: > 0.
+        delta: in (0, 1).
+    """
+    mu = mu_from_epsilon_delta(epsilon=epsilon, delta=delta).lower_float
+    return _mean_noise(shape, Fraction(1), mu)
+
+
 def consensus_defaults(
     shape: DataShape,
     *,
@@ -172,19 +194,26 @@ def consensus_defaults(
         mu /= threat_model.total(1.0, parties=len(shape.parties))
         shape = summed_shape(shape)
     metric = None if column is None else Centring(column, constant=constant)
-    hiding = 1.0 if metric is None else max(1.0, _label_noise(shape, mu) * shape.features / _HIDING)
+    hiding = (
+        1.0
+        if metric is None
+        else max(1.0, _mean_noise(shape, Fraction(1), mu) * shape.features / _HIDING)
+    )
     if metric is not None and _hidden(shape, metric, mu):
         metric = _unbought(replace(metric, intercept=_KNOWN_INTERCEPT))
     elif metric is not None and regularisation <= _LARGEST_SCALED:
-        scaling = _seen(shape, metric, mu)
+        scaling, share = _seen(shape, metric, mu), _best_share(shape, metric, mu)
         metric = replace(metric, scaling=scaling, stretching=not scaling)
+        if metric.stretching and share > metric.share:
+            metric = replace(metric, share=share, longest=1.0 if rounds else _LONGEST)
     metric = None if metric is None else _raised(metric, hiding)
     loss, metric, time = _cut_as_noise_asks(shape, metric, mu)
     radius, left = _radius(shape, metric), 1.0 if metric is None else 1.0 - metric.share
     # a model is at most 1 + |centre|/constant times as long as its centred coordinates
     bent = 1.0 if metric is None else (1.0 + 1.0 / constant) ** 2
+    longest = 1.0 if metric is None else metric.longest
     chosen = schedule(
-        time / hiding,
+        longest * time / hiding,
         step_limit=1.0 / (float(loss.curvature_bound or 0) * radius**2 + bent * regularisation),
         modulus=regularisation,
         rounds=rounds,
@@ -192,7 +221,7 @@ def consensus_defaults(
     return ConsensusDpAdmm(
         chosen.rounds,
         sqrt(chosen.rounds / left) / mu,
-        chosen.step_size,
+        chosen.step_size / longest,
         chosen.momentum,
         metric=metric,
         regularisation=regularisation,
@@ -348,7 +377,9 @@ def _cut_as_noise_asks(
     shape: DataShape, metric: Centring | None, mu: float
 ) -> tuple[LabelLoss, Centring | None, float]:
     """Return loss and metric, and tau: slopes and rows are cut unless noise is negligible."""
-    whole = None if metric is None else replace(metric, radius=1.0, scaling=False, stretching=False)
+    whole = None
+    if metric is not None:
+        whole = replace(metric, radius=1.0, scaling=False, stretching=False, longest=1.0)
     loss = _loss(shape, cut=False)
     time = _time(shape, loss, whole, mu)
     # beyond, what is left is the error of so many rounds, and a cut would only bias the optimum
@@ -370,17 +401,19 @@ def _time(shape: DataShape, loss: Loss, metric: Centring | None, mu: float) -> f
     return SCORE_NOISE / (_mean_noise(shape, bound, mu * sqrt(left)) * radius)
 
 
-def _label_noise(shape: DataShape, mu: float) -> float:
-    """Return the noise_std of the mean of labels +-1 that costs mu."""
-    return _mean_noise(shape, Fraction(1), mu)
-
-
 def _hidden(shape: DataShape, metric: Centring, mu: float) -> bool:
     """Return whether a mean row, shrunk, would err by more than pays for its share of it all."""
     length = Fraction(sqrt(1.0 - metric.constant**2))
     noise = _mean_noise(shape, length, mu * sqrt(metric.share)) ** 2 * shape.features
     error = 0.25 * noise / (0.25 + noise)
     return 0.25 + error > (1.0 - metric.share) / 2.0
+
+
+def _best_share(shape: DataShape, metric: Centring, mu: float) -> float:
+    """Return the share at which a mean row serves most; 0 or less where at none."""
+    length = Fraction(sqrt(1.0 - metric.constant**2))
+    q = 4.0 * _mean_noise(shape, length, mu) ** 2 * shape.features
+    return sqrt(2.0 * q**2 + q) - 2.0 * q
 
 
 def _raised(metric: Centring, factor: float) -> Centring:

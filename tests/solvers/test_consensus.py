@@ -269,6 +269,55 @@ def test_rows_are_stretched_where_their_mean_leaves_little_to_differ_from_it() -
     np.testing.assert_allclose(doubled, metric.stretch(seen, noise_std, 1.0))
 
 
+def test_steps_are_longer_where_rows_differ_by_little() -> None:
+    """Without noise by the radius over what rows differ by; and by 1 where they differ by more."""
+    width = 30
+    metric = Centring(width, stretching=True, longest=4.0)
+    reached = sqrt(metric.radius**2 - metric.intercept**2)
+
+    def longer(length: float, noise_std: float, unit: float = 1.0) -> np.ndarray:
+        seen = np.append(np.full(width, unit * length / sqrt(width)), 0.0)
+        stretch = metric.stretch(seen, unit * noise_std, unit)
+        return metric.longer(seen, unit * noise_std, unit, stretch)
+
+    for length in (0.0, 0.3, 0.68):  # without noise rows are stretched, or cut, to the radius
+        np.testing.assert_allclose(longer(length, 0.0), [1.0], rtol=1e-6)
+    # a mean row of 0.66 is seen as 0.85 under a noise of 0.54: errs by 0.42, and so rows of 0.24
+    # about it are cut by sqrt(0.24² + 0.42²)
+    error = 30 * 0.1**2
+    seen = sqrt(0.66**2 + error)
+    left, wrong = 0.5 - 0.66**2, 0.66**2 * error / (0.66**2 + error)
+    by = reached / sqrt(left) / min(1.0, reached / sqrt(left + wrong))
+    assert 1.5 < by < 4.0
+    np.testing.assert_allclose(longer(seen, 0.1), [by], rtol=1e-9)
+    np.testing.assert_allclose(longer(seen, 0.1, unit=3.0), [by], rtol=1e-9)
+    assert longer(2.0, 0.3)[0] <= 4.0
+    several = np.stack([np.zeros(width + 1), np.append(np.full(width, seen / sqrt(width)), 0.0)])
+    found = metric.longer(several, 0.1, 1.0, metric.stretch(several, 0.1, 1.0))
+    assert found.shape == (2, 1)
+    assert found[0, 0] == 1.0
+
+
+def test_longer_steps_are_a_longer_step_size() -> None:
+    """Of one run with noise, the models: every message of it is the same but for where it is."""
+    rng = np.random.default_rng(2)
+    rows = np.full((60, 6), 0.69 / sqrt(6)) + 0.02 * rng.standard_normal((60, 6))
+    rows *= sqrt(0.5) / np.linalg.norm(rows, axis=1, keepdims=True)
+    rows = np.hstack([rows, np.full((60, 1), sqrt(0.5))])
+    labels = np.where(rng.random(60) < 0.5, 1.0, -1.0)
+    data = PrivateDataset(rows, labels, adjacency=Adjacency.REPLACE_ONE, row_bound=1.0)
+    metric = Centring(6, share=0.2, stretching=True)
+    plain = ConsensusDpAdmm(1, 0.5, 2.0, metric=metric)
+    far = replace(plain, metric=replace(metric, longest=4.0))
+    ratio = [
+        np.linalg.norm(run(far, data, seed=seed)[0].model)
+        / np.linalg.norm(run(plain, data, seed=seed)[0].model)
+        for seed in range(20)
+    ]
+    assert all(1.0 <= each <= 4.0 + 1e-9 for each in ratio)
+    assert max(ratio) > 1.2
+
+
 def test_stretched_rows_tell_more_at_the_same_price() -> None:
     """Rows that differ by little: the same events, and a model that errs less."""
     rng, width = np.random.default_rng(2), 6
@@ -367,6 +416,8 @@ def test_bad_settings_are_refused(changed: dict[str, Any], words: str) -> None:
         {"share": 0.0, "scaling": True},
         {"stretching": True, "scaling": True},
         {"stretching": True, "share": 0.0},
+        {"longest": 2.0},
+        {"longest": 0.5, "stretching": True},
         {"share": 1.0},
         {"radius": 0.0},
         {"constant": 2.0},

@@ -143,6 +143,32 @@ def test_a_mean_row_is_bought_where_its_noise_is_short() -> None:
     assert set(bought) == {False, True}
 
 
+def test_a_mean_row_gets_the_share_that_serves_most() -> None:
+    """By search: 1/4 and its error squared, over what is left of the budget, is least there."""
+    shares = np.linspace(0.001, 0.999, 999)
+    found: list[bool] = []
+    for count in (50, 60, 80, 100, 150, 200, 300, 500, 1000):
+        shape = replace(SHAPE, count=count)
+        chosen = consensus_defaults(shape, epsilon=1.0, delta=1e-5, column=10)
+        assert chosen.metric is not None
+        if not chosen.metric.stretching:
+            continue
+        # what one release of mean rows for all of the budget would add
+        curator = PlanningCurator()
+        whole = ConsensusDpAdmm(1, 1.0, 1.0, metric=Centring(10, share=0.5))
+        whole.solve(PrivateDataset.planned(shape), curator)
+        step = curator.events[0].mechanism
+        assert isinstance(step, GaussianStep)
+        mu = sqrt(chosen.rounds / (1.0 - chosen.metric.share)) / chosen.noise_multiplier
+        noise = (step.sensitivity.value / mu) ** 2 * 11 / 5
+        error = 0.25 * (noise / shares) / (0.25 + noise / shares)
+        best = shares[np.argmin((0.25 + error) / (1.0 - shares))]
+        assert chosen.metric.share == pytest.approx(max(best, 0.08), abs=0.001)
+        found.append(chosen.metric.longest > 1.0)
+        assert found[-1] == (chosen.metric.share > 0.08)
+    assert set(found) == {False, True}
+
+
 def test_rows_are_stretched_where_columns_are_not_scaled() -> None:
     for count, weight, stretched, scaled in [
         (15, 1e-6, False, False),

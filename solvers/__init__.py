@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from .losses import SmoothedHinge as SmoothedHinge
     from .losses import SmoothedQuantile as SmoothedQuantile
     from .losses import bounded_squared as bounded_squared
+    from .majority import ClassShares as ClassShares
+    from .majority import SharesState as SharesState
+    from .majority import classifier_defaults as classifier_defaults
     from .objective_perturbation import (
         PublishedObjectivePerturbation as PublishedObjectivePerturbation,
     )

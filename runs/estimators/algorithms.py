@@ -18,11 +18,11 @@ from ...mechanisms.errors import InvalidParameter, Number, require_positive, req
 from ...mechanisms.labels import ClassLabels, WeightedLabels
 from ...mechanisms.subsampling import FixedBatch, Poisson, Scheme
 from ...solvers.centralised import CentralisedDpAdmm
-from ...solvers.consensus import ConsensusDpAdmm
 from ...solvers.constraints import fused_lasso
 from ...solvers.decentralised import PrAdmm
 from ...solvers.defaults import consensus_defaults
 from ...solvers.losses import Logistic, Multinomial
+from ...solvers.majority import ClassShares, classifier_defaults
 from ...solvers.recycled import RAdmm
 from ...solvers.regularisers import L2
 from ...solvers.sgd import DpSgd
@@ -74,6 +74,8 @@ class Recipe:
         delta: of the target.
         column: index of a column with the constant sqrt(1/2) in every row; None without one.
         start: public model that consensus-admm starts from; empty for 0.
+        gaussian: whether noise must be Gaussian: where one serves all parties, or a budget adds
+            fits up in mu².
     """
 
     given_rounds: int | None
@@ -82,6 +84,7 @@ class Recipe:
     delta: Number = 1e-5
     column: int | None = None
     start: tuple[float, ...] = ()
+    gaussian: bool = False
 
     def __post_init__(self) -> None:
         if self.given_rounds is not None:
@@ -100,14 +103,17 @@ class Recipe:
         """Of communication, for algorithms without a rule of their own."""
         return _ROUNDS if self.given_rounds is None else self.given_rounds
 
-    def consensus(self, noise_multiplier: float, shape: DataShape) -> ConsensusDpAdmm:
-        """Return ADMM at the consensus with the settings that `consensus_defaults` derives.
+    def consensus(self, noise_multiplier: float, shape: DataShape) -> ModelSolver:
+        """Return ADMM at the consensus, or the classes' shares, as `classifier_defaults` derives.
+
+        From a given start it is always ADMM: that model may tell more than a share.
 
         Args:
-            noise_multiplier: noise_std over the sensitivity of a release.
+            noise_multiplier: noise_std, or the scale of Laplace noise, over the sensitivity.
             shape: public facts about the data.
         """
-        chosen = consensus_defaults(
+        settled = self.gaussian or bool(self.start)
+        chosen = (consensus_defaults if settled else classifier_defaults)(
             shape,
             epsilon=self.epsilon,
             delta=self.delta,
@@ -115,6 +121,8 @@ class Recipe:
             rounds=self.given_rounds,
             regularisation=self.given_regularisation or _LEAST_REGULARISATION,
         )
+        if isinstance(chosen, ClassShares):
+            return replace(chosen, noise_multiplier=noise_multiplier)
         return replace(chosen, noise_multiplier=noise_multiplier, start=self.start)
 
     def dp_admm(self, noise_multiplier: float, shape: DataShape) -> DpAdmm:

@@ -11,7 +11,7 @@ from ...mechanisms.errors import InvalidParameter, Number
 from ...mechanisms.labels import SIGNS, ClassLabels, LabelDomain, WeightedLabels
 from ...mechanisms.protocols import FloatArray
 from ...solvers.losses import ClippedLogistic
-from ...solvers.threat_model import PER_PARTY, ThreatModel
+from ...solvers.threat_model import PER_PARTY, Summed, ThreatModel
 from ...solvers.weighted import Weighted
 from .algorithms import AdmmAlgorithm, Recipe, SolverFactory
 from .classifier import PrivateLinearClassifier
@@ -61,7 +61,10 @@ class PrivateAdmmClassifier(PrivateLinearClassifier, SearchedModelOfParties):
             of whose records are added, removed, zeroed or replaced together.
         adjacency: what neighbouring data sets are.
         algorithm: by name, or a function from noise multiplier and public shape to a solver,
-            which then has settings of its own for `rounds` and `regularisation`.
+            which then has settings of its own for `rounds` and `regularisation`. The default is
+            ADMM at the consensus; where noise hides what rows tell, by a public rule, and neither
+            rounds are given nor a budget is shared, it answers with the class that is the larger
+            one by a count with Laplace noise (`solvers.classifier_defaults`).
         n_parties: number of parties, to which `fit` deals records in turn; 1 without `parties`.
         parties: names of the parties, in place of their number.
         rounds: of communication; None for what the algorithm's own rule says, or 100.
@@ -221,8 +224,16 @@ class PrivateAdmmClassifier(PrivateLinearClassifier, SearchedModelOfParties):
         """
         chosen: dict[str, Any] = {name: getattr(self, name) for name in SETTINGS} | dict(given)
         column = self.n_features_in_ if self.fit_intercept else None
+        # a budget that several fits share adds them up as Gaussian ones
+        shared = self.ledger is not None and self.ledger.budget is not None
         recipe = Recipe(
-            chosen["rounds"], chosen["regularisation"], epsilon, self.delta, column, start
+            chosen["rounds"],
+            chosen["regularisation"],
+            epsilon,
+            self.delta,
+            column,
+            start,
+            gaussian=shared or isinstance(self.threat_model, Summed),
         )
         algorithm: AdmmAlgorithm | SolverFactory = chosen["algorithm"]
         if isinstance(algorithm, AdmmAlgorithm):

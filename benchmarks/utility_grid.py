@@ -37,9 +37,15 @@ from dpledger.mechanisms import (
     PrivateDataset,
     SamplingCurator,
 )
-from dpledger.mechanisms.sampling import SimulationSampler
+from dpledger.mechanisms.sampling import SeededSampler, SimulationSampler
 from dpledger.runs.estimators.rows import with_constant
-from dpledger.solvers import ModelSolver, OutputPerturbation, consensus_defaults
+from dpledger.solvers import (
+    ClassShares,
+    ModelSolver,
+    OutputPerturbation,
+    classifier_defaults,
+    consensus_defaults,
+)
 
 EPSILONS = (0.05, 0.2, 1.0, 3.0, 10.0)
 PARTIES = (1, 10, 100, 1000)
@@ -85,11 +91,15 @@ def splits_of(name: str, splits: int, first: int) -> list[Rows]:
     return data
 
 
-def consensus(epsilon: float, *, factor: float, metric: bool) -> Callable[..., ModelSolver]:
-    """Return ADMM at the consensus with the settings of `factor` times the epsilon."""
+def consensus(
+    epsilon: float, *, factor: float = 1.0, metric: bool = True, rows: bool = True
+) -> Callable[..., ModelSolver]:
+    """Return ADMM at the consensus with the settings of `factor` times the epsilon; the defaults
+    of the estimator where rows need not be asked for.
+    """
 
     def made(noise_multiplier: float, shape: DataShape) -> ModelSolver:
-        chosen = consensus_defaults(
+        chosen = (consensus_defaults if rows else classifier_defaults)(
             shape,
             epsilon=factor * epsilon,
             delta=DELTA,
@@ -114,14 +124,21 @@ def rivals(epsilon: float) -> Iterator[tuple[str, Algorithm, bool]]:
         (20, 32.0, True),
     ):
         yield f"DP-SGD {rounds} x {step:g}{', intercept' * intercept}", sgd(step, rounds), intercept
-    yield "settings of eps/3", consensus(epsilon, factor=1 / 3, metric=True), True
-    yield "settings of 3 eps", consensus(epsilon, factor=3.0, metric=True), True
-    yield "no metric", consensus(epsilon, factor=1.0, metric=False), True
+    yield "settings of eps/3", consensus(epsilon, factor=1 / 3), True
+    yield "settings of 3 eps", consensus(epsilon, factor=3.0), True
+    yield "no metric", consensus(epsilon, metric=False), True
     yield "output perturbation", lambda z, _: OutputPerturbation(z), True
 
 
 def accuracies(
-    data: Sequence[Rows], parties: int, epsilon: float, made: Algorithm, intercept: bool, **own: Any
+    data: Sequence[Rows],
+    parties: int,
+    epsilon: float,
+    made: Algorithm,
+    intercept: bool,
+    *,
+    noise: int,
+    **own: Any,
 ) -> np.ndarray:
     """Return the accuracy on each split, of shape (splits,), at the noise of a proved fit.
 
@@ -131,11 +148,12 @@ def accuracies(
         epsilon: the target.
         made: the algorithm, from noise multiplier and shape.
         intercept: whether rows get a constant.
+        noise: seed of the first split's noise; the others' follow.
         own: of the estimator that finds the noise, in place of `made`; {} for its defaults.
     """
     fitted = estimator(epsilon, parties, 0, fit_intercept=intercept, **own).fit(*data[0][:2])
     found = []
-    for seed, (rows, labels, test, truth) in enumerate(data):
+    for seed, (rows, labels, test, truth) in enumerate(data, noise):
         train, held = (with_constant(each) if intercept else each for each in (rows, test))
         private = PrivateDataset(
             np.asarray(train),
@@ -146,18 +164,23 @@ def accuracies(
             parties=tuple(f"party-{i + 1}" for i in range(parties)),
         )
         solver = made(fitted.noise_multiplier_, private.shape)
-        curator = SamplingCurator(EventList(), SimulationSampler(seed))
+        # Laplace noise has no simulation, only the exact one
+        exact = isinstance(solver, ClassShares)
+        sampler = SeededSampler(seed) if exact else SimulationSampler(seed)
+        curator = SamplingCurator(EventList(), sampler)
         model = solver.solve(private, curator).model
         found.append(np.mean((np.asarray(held @ model) > 0.0) == (truth > 0.0)))
     return np.array(found)
 
 
-def cell(name: str, data: Sequence[Rows], parties: int, epsilon: float) -> tuple[str, bool, bool]:
+def cell(
+    name: str, data: Sequence[Rows], parties: int, epsilon: float, noise: int
+) -> tuple[str, bool, bool]:
     """Return a cell's row, whether the defaults pass, and whether by both comparisons."""
-    defaults = consensus(epsilon, factor=1.0, metric=True)
-    own = accuracies(data, parties, epsilon, defaults, True)
+    defaults = consensus(epsilon, rows=False)
+    own = accuracies(data, parties, epsilon, defaults, True, noise=noise)
     found = {
-        rival: accuracies(data, parties, epsilon, made, intercept, algorithm=made)
+        rival: accuracies(data, parties, epsilon, made, intercept, noise=noise, algorithm=made)
         for rival, made, intercept in rivals(epsilon)
     }
     majority = np.array([max(np.mean(d[3] > 0), np.mean(d[3] < 0)) for d in data])
@@ -197,6 +220,7 @@ def main() -> None:
     parser.add_argument("--parties", type=int, nargs="+", default=PARTIES)
     parser.add_argument("--epsilons", type=float, nargs="+", default=EPSILONS)
     parser.add_argument("--first", type=int, default=500, help="seed of the first split")
+    parser.add_argument("--noise", type=int, default=0, help="seed of the first split's noise")
     given = parser.parse_args()
     print(
         "| data | parties | ε | defaults, % | majority | best rival | lost | to luckiest | passes |"
@@ -211,7 +235,7 @@ def main() -> None:
             if len(data[0][0]) < LEAST_RECORDS * parties:
                 continue
             for epsilon in given.epsilons:
-                words, *passes = cell(name.partition(",")[0], data, parties, epsilon)
+                words, *passes = cell(name.partition(",")[0], data, parties, epsilon, given.noise)
                 print(words, flush=True)
                 passed.append((passes[0], passes[1]))
     by_half, by_both = (sum(column) for column in zip(*passed, strict=True))

@@ -65,11 +65,6 @@ def require_unmasked(name: str, values: Any) -> None:
         )
 
 
-_LOSSY = np.complexfloating | np.ma.MaskedArray | np.datetime64 | np.timedelta64
-"""Kinds of cells of which NumPy makes other numbers: without an imaginary part or a mask, and of no
-time at all the least whole number."""
-
-
 @np.errstate(all="ignore")  # what a caller made an error would tell of a number
 def real_numbers(name: str, values: Any) -> FloatArray:
     """Return an array of binary64, or raise `InvalidParameter` for what would lose a part of it."""
@@ -78,7 +73,7 @@ def real_numbers(name: str, values: Any) -> FloatArray:
     with suppress(TypeError, ValueError, OverflowError):
         array = np.asarray(values)
         kind = array.dtype.kind
-        if kind == "O" and any(issubclass(each, _LOSSY) for each in set(map(type, array.flat))):
+        if kind == "O" and any(map(_is_cut, set(map(type, array.flat)))):
             kind = "c"
         if kind != "c":
             # at once: without a dtype NumPy makes texts of all numbers where there is one
@@ -91,3 +86,12 @@ def real_numbers(name: str, values: Any) -> FloatArray:
         )
     # NumPy's own sentence shows the cell, and is no context of this one
     raise InvalidParameter(name, "others", "numbers that a binary64 holds")
+
+
+def _is_cut(kind: type) -> bool:
+    """Return whether NumPy makes other numbers of cells of this kind.
+
+    Without an imaginary part, or a mask, and of no time at all the least whole number.
+    """
+    lossy = np.complexfloating | np.ma.MaskedArray | np.datetime64 | np.timedelta64
+    return issubclass(kind, lossy)

@@ -155,7 +155,7 @@ def delta_of_two_batches(at, q, sigma):
         drawn = (1 - q) * mpmath.ncdf(-bound) + q * mpmath.ncdf(1 / sigma - bound)
         return first * drawn - mpmath.exp(at) * mpmath.npdf(z) * mpmath.ncdf(-bound)
 
-    return mpmath.quad(given, mpmath.linspace(-10, 1 / sigma + 10, 41))
+    return mpmath.quad(given, mpmath.linspace(-10, 1 / sigma + 10, 21), maxdegree=4)
 
 
 def test_a_group_that_fills_a_batch_at_each_of_two_parties_is_an_assumption():

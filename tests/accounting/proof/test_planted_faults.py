@@ -1,8 +1,11 @@
 """Law: a wrong rule in the checker breaks its proof of soundness, a wrong meaning its example.
 
-Each fault is planted in a copy of `proofs/`, and what depends on it is compiled again.
+Each fault is planted in a copy of a file of `proofs/`; it and what must break are compiled again,
+in order, until coqc refuses a lemma. Only that counts, not a definition, an import or a word that
+is refused; and without a fault all of it compiles.
 """
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -18,24 +21,8 @@ pytestmark = [
         reason="coqc or the compiled proofs are not here (make -C proofs)",
     ),
 ]
-SOURCES = (
-    *("MachineIntegers", "GaussianLosses", "GaussianSplit"),
-    *("Kronecker", "LossLists", "FixedPoint", "MachineSeries", "FixedGaussian"),
-    *("Enclosure", "LossEnclosures", "LossComposition", "SampledLoss"),
-    *("GaussianDecision", "ReplacedLoss", "CopiesLoss", "GroupLoss"),
-    *("PureLoss", "LaplaceLoss", "SampledLaplace", "GeometricLoss", "LaplaceSums"),
-    *("DiscreteGaussianShift", "DiscreteGaussianLoss"),
-    *(
-        "AccumulatedSampling",
-        "Certificate",
-        "Checker",
-        "Operations",
-        "Derivations",
-        "Claims",
-        "Soundness",
-    ),
-    *("Example", "FilterExample"),
-)
+PROOFS = ("Operations", "Derivations", "Claims", "Soundness")
+EXAMPLES = ("Example", "FilterExample")
 RULES = {
     "factor 2 forgotten": ("Checker", "ReplaceOne => 2 | _ => 1", "ReplaceOne => 1 | _ => 1"),
     "noise not squared": (
@@ -1067,42 +1054,102 @@ MEANINGS = {
     ),
 }
 
+ALONE = sorted({file for file, *_ in RULES.values()} - {"Checker"})
+LEMMA = re.compile(r"^ *(?:Lemma|Theorem|Corollary) +([\w']+)", re.MULTILINE)
+END = re.compile(r"\b(?:Qed|Defined)\.")
 
-def first_failure(folder: Path, fault: tuple[str, str, str] | None) -> str | None:
-    """Return the first file that does not compile with the fault planted, None if all do."""
+
+def lemma_at(source: str, line: int) -> str | None:
+    """Return the lemma that this line, of those counted from 1, states or proves; None if none."""
+    lines = source.splitlines(keepends=True)
+    stated = list(LEMMA.finditer("".join(lines[:line])))
+    ended = list(END.finditer("".join(lines[: line - 1])))
+    if not stated or (ended and ended[-1].start() > stated[-1].start()):
+        return None
+    return stated[-1][1]
+
+
+def refused_lemma(
+    folder: Path, files: tuple[str, ...], fault: tuple[str, str, str] | None = None
+) -> tuple[str, str] | None:
+    """Compile the files in order; return the first one refused and its lemma, None if all pass.
+
+    Raises AssertionError if coqc refuses anything but a lemma, or ends in another way.
+    """
     proofs = compiled_proofs()
     assert proofs is not None
-    for path in [*proofs.glob("*.vo"), *(proofs / f"{name}.v" for name in SOURCES)]:
-        shutil.copy(path, folder)
-    start = 0
+    for path in proofs.glob("*.vo"):
+        if path.stem not in files:  # coqc writes through a link
+            (folder / path.name).symlink_to(path)
+    for file in files:
+        shutil.copy(proofs / f"{file}.v", folder)
     if fault is not None:
-        name, old, new = fault
-        source = folder / f"{name}.v"
+        file, old, new = fault
+        source = folder / f"{file}.v"
         text = source.read_text()
         assert text.count(old) == 1, (old, text.count(old))
         source.write_text(text.replace(old, new))
-        start = SOURCES.index(name)
-    for name in SOURCES[start:]:
-        command = ["coqc", "-R", ".", "Dpledger", "-w", "none", f"{name}.v"]
-        if subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode:
-            return name
+    for file in files:
+        command = ["coqc", "-R", ".", "Dpledger", "-w", "none", f"{file}.v"]
+        ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        if ended.returncode == 0:
+            continue
+        said = re.match(rf'File "./{file}.v", line (\d+), characters [\d-]+:\nError:', ended.stderr)
+        assert (ended.returncode, said is None) == (1, False), ended.stderr
+        lemma = lemma_at((folder / f"{file}.v").read_text(), int(said[1]))
+        assert lemma is not None, ended.stderr
+        assert "Syntax error" not in ended.stderr, ended.stderr
+        return file, lemma
     return None
 
 
-def test_without_a_fault_everything_compiles(tmp_path):
-    assert first_failure(tmp_path, None) is None
+@pytest.mark.parametrize(
+    "files", [("Certificate", "Checker", *PROOFS, *EXAMPLES), *((file,) for file in ALONE)]
+)
+def test_without_a_fault_everything_compiles(tmp_path, files):
+    assert refused_lemma(tmp_path, files) is None
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_a_wrong_rule_breaks_soundness(tmp_path, name):
-    failed = first_failure(tmp_path, RULES[name])
+def test_a_wrong_rule_breaks_soundness(tmp_path, name, record_property):
     planted = RULES[name][0]
-    proofs = ("Operations", "Derivations", "Claims", "Soundness")
-    assert failed in (proofs if planted == "Checker" else (planted,))
+    files = (planted,) if planted in ALONE else (planted, *PROOFS)
+    refused = refused_lemma(tmp_path, files, RULES[name])
+    assert refused is not None
+    record_property("refused", ".".join(refused))
+    assert planted in ALONE or refused[0] in PROOFS
 
 
 @pytest.mark.parametrize("name", MEANINGS)
-def test_a_meaning_that_no_run_has_breaks_the_example(tmp_path, name):
-    failed = first_failure(tmp_path, MEANINGS[name])
-    proofs = ("Operations", "Derivations", "Claims", "Soundness")
-    assert failed in (*proofs, "Example", "FilterExample")
+def test_a_meaning_that_no_run_has_breaks_the_example(tmp_path, name, record_property):
+    files = ("Certificate", "Checker", *PROOFS, *EXAMPLES)
+    refused = refused_lemma(tmp_path, files, MEANINGS[name])
+    assert refused is not None
+    record_property("refused", ".".join(refused))
+    assert refused[0] in (*PROOFS, *EXAMPLES)
+
+
+NOTHING_BROKEN = {
+    "Definition rule := nothing.": "nothing was not found",
+    "From Dpledger Require Import Nothing.": "Cannot find",
+    "Lemma rule : (0 = 0.": "Syntax error",
+    "Lemma rule : 0 = 0. Proof. reflexivity. Qed.\nDefinition rule' := nothing.": "nothing was not",
+}
+
+
+def in_schedules(said: str) -> tuple[str, str, str]:
+    return ("Schedules", "Open Scope R_scope.", f"Open Scope R_scope.\n{said}")
+
+
+@pytest.mark.parametrize("said", NOTHING_BROKEN)
+def test_what_breaks_no_lemma_is_no_catch(tmp_path, said):
+    with pytest.raises(AssertionError, match=NOTHING_BROKEN[said]):
+        refused_lemma(tmp_path, ("Schedules",), in_schedules(said))
+
+
+@pytest.mark.parametrize(
+    "said", ["Lemma rule : 0 = 1.\nProof.\n  reflexivity.\nQed.", "Lemma rule : 1."]
+)
+def test_a_broken_lemma_is_named(tmp_path, said):
+    refused = refused_lemma(tmp_path, ("Schedules",), in_schedules(said))
+    assert refused == ("Schedules", "rule")

@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import inf
 
+import numpy as np
+
 from ..accounting.numbers.notions import ApproxDp, Gdp
 from ..mechanisms.errors import InvalidParameter, require_delta, require_nonnegative
+from ..mechanisms.protocols import FloatArray
 from .bounds import GaussianFamily, LowerBound, Scores
 from .claim_tests import ClaimTest, claim_grade, claimed_epsilon, scores_tests
 from .metrics import auc
@@ -23,6 +26,9 @@ _MOST_MU = 1e100
 # below so many trials a world the family's own tests do not see heavy tails: of Laplace scores the
 # bound exceeded the truth in 46 % of 50 trials, 19 % of 200, none of 500
 _FEWEST_FOR_FAMILY = 500
+_OUT_OF_PLACE = 5
+"""Scores that are not the commonest one: among twenty, fifteen thousand orders at least, of which
+chance takes an ascending or a descending one."""
 _NOT_MEANT = (
     "A bound of 0, or one below the claim, is no evidence of privacy: another attack, other data "
     "or more trials may show more.",
@@ -115,13 +121,19 @@ def judge_scores(scores: Scores, claimed: ClaimedPrivacy, *, confidence: float) 
     """Return what scores show of a claim; the bound and all tests together have `confidence`.
 
     Args:
-        scores: of independent runs, two or more in each world.
+        scores: of independent runs, two or more in each world, in the order of the runs: by their
+            places it is settled which of them a threshold is learned from.
         claimed: what they are held against, stated before they were seen.
         confidence: in (0, 1).
+
+    Raises `InvalidParameter` for twenty scores or more that ascend or descend: they were sorted.
 
     Error controlled: the bound is too large, or some test refutes a claim that is kept, each with
     probability at most 1 - confidence. Both hold for any law of the scores.
     """
+    for name, world in (("dataset", scores.dataset), ("neighbour", scores.neighbour)):
+        if _is_sorted(world):
+            raise InvalidParameter(name, "sorted", "scores in the order of the runs")
     counting = MultiSplit(confidence, _SEED)
     return JudgedScores(
         scores,
@@ -142,6 +154,14 @@ def judge_scores(scores: Scores, claimed: ClaimedPrivacy, *, confidence: float) 
         ),
         auc=auc(scores),
     )
+
+
+def _is_sorted(world: FloatArray) -> bool:
+    """Return whether these ascend or descend, too many and too unlike to do so by chance."""
+    _, times = np.unique(world, return_counts=True)
+    if world.size < 20 or world.size - times.max() < _OUT_OF_PLACE:
+        return False
+    return bool(np.all(world[1:] >= world[:-1]) or np.all(world[1:] <= world[:-1]))
 
 
 def _if_normal(

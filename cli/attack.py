@@ -66,7 +66,7 @@ from .output import answers, steps
     nargs=2,
     metavar="IN OUT",
     type=FILE,
-    help="Judge scores of your own (.npy, one number a run) instead of a run of ours.",
+    help="Judge scores of your own (.npy, one number a run, in their order), not a run of ours.",
 )
 @click.option(
     "--model",

@@ -109,7 +109,7 @@ def _as_it_is(path: Path, schema: Schema) -> Schema:
     return structs.replace(schema, columns=columns)
 
 
-_DELIMITERS = (";", "\t", "|", ",")
+DELIMITERS = (";", "\t", "|", ",")
 """What a header of one name is searched for, to say what a schema could be missing."""
 
 _SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
@@ -310,7 +310,7 @@ def _used(
         if name in names[:position]:
             raise WrongColumns(f"{path}: Expected column {name!r} once instead got it twice.")
         if name not in known:
-            other = next((d for d in _DELIMITERS if len(names) == 1 and d in name), None)
+            other = next((d for d in DELIMITERS if len(names) == 1 and d in name), None)
             remedy = (
                 'kind = "ignored" in the schema skips a column'
                 if other is None

@@ -17,14 +17,14 @@ import numpy as np
 from ..mechanisms.curators import Curator, PlanningCurator, Release
 from ..mechanisms.data_shape import DataShape
 from ..mechanisms.errors import InvalidParameter
-from ..mechanisms.events import Event, GaussianStep
+from ..mechanisms.events import Event
 from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import FloatArray
 from ..mechanisms.sample import Sample
 from ..mechanisms.sampling import ExactSampler, Sampler
 from ..mechanisms.sensitive import Sensitive
 from ..mechanisms.sensitivity import Sensitivity, concatenated, declared
-from ..mechanisms.share_data import ShareOfSum, summed_shape
+from ..mechanisms.share_data import ShareOfSum, require_sum, summed_shape
 from ..mechanisms.subsampling import Scheme
 from ..mechanisms.summed_lattice import SUMMED_BITS, SummedLattice
 from ..solvers.planning import Solves
@@ -114,9 +114,7 @@ class _Summing(Curator):
 
     def _modulus_bits(self, release: Release) -> int:
         """Return m of a release; raise `InvalidParameter` for one that is no sum with noise."""
-        if not isinstance(release.event.mechanism, GaussianStep) or not release.scale > 0.0:
-            mechanism = type(release.event.mechanism).__name__
-            raise InvalidParameter("mechanism", mechanism, "Gaussian noise: only sums are seen")
+        require_sum(release.event)
         magnitude = release.sensitive.rounding.magnitude
         return self.terms.lattice.modulus_bits(magnitude, noise_std=release.scale)
 

@@ -162,7 +162,8 @@ def model_card_section(said: Deployment, found: Guarantee, events: Sequence[Even
     if found.unprotected or not isfinite(epsilon):
         rows[0] = ("Promise", f"none: {'; '.join(found.unprotected) or 'epsilon is infinite'}")
     lines = ["## Privacy", "", "| | |", "|---|---|"]
-    lines += [f"| {name} | {text.replace('|', '/')} |" for name, text in rows]
+    flat = ((name, " ".join(text.replace("|", "/").split())) for name, text in rows)
+    lines += [f"| {name} | {text} |" for name, text in flat]
     return "\n".join(lines) + "\n"
 
 

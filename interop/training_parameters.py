@@ -96,8 +96,9 @@ def mechanisms_of_jax_privacy(
     Poisson batches cut to truncated_batch_size are at twice the shift (`accounting.cut_batches`;
     `dpledger epsilon --sampling truncated-poisson` takes rare cuts from delta instead).
 
-    Raises `Untranslatable` for several examples a user, and truncated batches but of Poisson
-    samples of all records under add-remove-one.
+    Raises `Untranslatable` for several examples a user, for several multipliers with cycles (of
+    which jax-privacy knows no price, either), and for truncated batches but of Poisson samples of
+    all records under add-remove-one.
 
     Args:
         document: the parsed JSON object.
@@ -130,7 +131,13 @@ def mechanisms_of_jax_privacy(
             )
         size = concatenated(twice_moved(size), declared(0, _CLIPPED, adjacency=adjacency))
     found: list[Mechanism] = []
-    for steps, noise in _stretches(fields):
+    stretches = _stretches(fields)
+    if cycle > 1 and len({noise for _, noise in stretches}) > 1:
+        raise Untranslatable(
+            f"{where}: noise_multipliers must be one number with cycle_length={cycle}: banded "
+            "noise hides a record by several steps', and what it then hides has no price here."
+        )
+    for steps, noise in stretches:
         step = GaussianStep(size, noise)
         one: Mechanism = SampledWithoutReplacement(step, batch, records)
         if poisson:

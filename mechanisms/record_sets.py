@@ -39,9 +39,10 @@ if TYPE_CHECKING:
 
     from .data_shape import DataShape
     from .protocols import FloatArray
-    from .records import Records
+    from .records import IntArray, Records
+    from .row_blocks import RowBlocks
 
-    Features = FloatArray | sparse.csr_array[Any]
+    Features = FloatArray | sparse.csr_array[Any] | RowBlocks
 
 __all__ = ["RecordSets"]
 
@@ -89,16 +90,25 @@ class RecordSets:
                     "pay for one party's releases only; give them one name, or leave one out",
                 )
 
-    def add_rows(self, name: str, features: Features, labels: FloatArray, shape: DataShape) -> None:
-        """Take note of one party's records, as they were loaded; raises as `add`.
+    def add_rows(
+        self,
+        parties: Sequence[str],
+        features: Features,
+        labels: FloatArray,
+        shape: DataShape,
+        *,
+        party_of: IntArray | None = None,
+    ) -> None:
+        """Take note of parties' records, as they were loaded; raises as `add`.
 
         No handle is taken: what equals a handle's records is not an analyst's to ask.
 
         Args:
-            name: of the party.
-            features: its rows, of shape (n, d).
+            parties: names, of shape (P,).
+            features: their rows, of shape (n, d).
             labels: of shape (n,).
             shape: of all parties' data, whose row bound rows are cut to.
+            party_of: of shape (n,), whose each record is; None where there is one party.
         """
         bound, domain = float(shape.row_bound), shape.label_domain
-        self.add((name,), gather_records(features, labels, bound, None, 1, domain))
+        self.add(parties, gather_records(features, labels, bound, party_of, len(parties), domain))

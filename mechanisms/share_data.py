@@ -27,6 +27,7 @@ import numpy as np
 from .adjacency import Adjacency
 from .data_shape import DataShape
 from .errors import InvalidParameter
+from .events import Event, GaussianStep
 from .layout import gather_records
 from .private_data import PrivateDataset
 from .protocols import FloatArray
@@ -35,7 +36,7 @@ from .subsampling import Draw
 if TYPE_CHECKING:
     from scipy import sparse
 
-__all__ = ["OnlySums", "ShareOfSum", "summed_name", "summed_shape"]
+__all__ = ["OnlySums", "ShareOfSum", "require_sum", "summed_name", "summed_shape"]
 
 
 def summed_shape(shape: DataShape) -> DataShape:
@@ -60,6 +61,18 @@ SIMULATION = "(simulation)"
 def summed_name(parties: int) -> str:
     """Return the name of the one party whose messages are sums over so many."""
     return f"sum of {parties} parties {SIMULATION}"
+
+
+def require_sum(event: Event) -> None:
+    """Raise `InvalidParameter` unless what is released has Gaussian noise.
+
+    That alone is a sum of the parties' shares: no law here says what Laplace noise, or an answer
+    of each record, is a sum of.
+    """
+    mechanism = event.mechanism
+    if not isinstance(mechanism, GaussianStep) or not mechanism.noise_std > 0:
+        name = type(mechanism).__name__
+        raise InvalidParameter("mechanism", name, "Gaussian noise: only sums are seen")
 
 
 class OnlySums(PrivateDataset):

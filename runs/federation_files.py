@@ -325,7 +325,7 @@ class Federation:
         if self.file.solver.intercept:
             records = records.with_constant()
         if others is not None:
-            others.add_rows(party, records.features, records.labels, self.shape)
+            others.add_rows((party,), records.features, records.labels, self.shape)
         given = (records.features, records.labels)
         if isinstance(self.threat_model, Summed):
             return ShareOfSum(self.shape, party, *given)

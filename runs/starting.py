@@ -17,6 +17,7 @@ import msgspec
 
 from ..data import Schema
 from ..data.errors import SchemaError
+from ..data.files import DELIMITERS
 from ..data.strict import ConfigurationError, converted, toml_value
 from .configuration import Configuration
 from .documents import documented
@@ -28,9 +29,13 @@ _LONGEST_HEADER = 1 << 17
 """Bytes: thousands of columns; a file without line breaks is not read to its end."""
 
 _NUMBER = re.compile(
-    r"[\W_]*(\d|(nan|na|null|none|inf|infinity|true|false)\Z)|[\W_]+\Z", re.IGNORECASE
+    r"[\W_]*(\d|[\u00bc-\u00be\u2150-\u218b]|(nan|na|null|none|inf|infinity|true|false)\Z)|[\W_]+\Z",
+    re.IGNORECASE,
 )
 """What names no column and is common in a record: a number, a date, an amount, a missing value."""
+
+_DIVIDED = re.compile(r"[;\t|]")
+"""What divides a cell that was not divided where it should be."""
 
 _TEXT_COLUMN = 30
 """Where comments begin, in characters: most keys and values are shorter."""
@@ -66,8 +71,14 @@ def column_names(path: Path, *, delimiter: str = ",") -> tuple[str, ...]:
         names = tuple(name.strip() for name in found)
     if not any(names):
         raise SchemaError(f"{path}: the first line must name the columns, divided by {delimiter!r}")
+    other = next((d for d in DELIMITERS if len(names) == 1 and d in names[0]), None)
+    if other is not None:
+        raise SchemaError(
+            f"{path}: the first line must name the columns, divided by {delimiter!r}: it is one "
+            f"cell, which {other!r} seems to divide"
+        )
     for number, name in enumerate(names, 1):
-        if not name or _NUMBER.match(name) or name in names[: number - 1]:
+        if not name or any(map(_NUMBER.match, _DIVIDED.split(name))) or name in names[: number - 1]:
             raise SchemaError(
                 f"{path}: the first line must name the columns, and may be a record: cell {number} "
                 "is empty, begins with a number, or is there twice. Put a line of names above it, "

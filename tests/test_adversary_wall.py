@@ -155,8 +155,8 @@ def test_no_public_function_compares_an_analysts_handle_with_a_guess() -> None:
     for guess in (-1.0, 1.0):
         seen = RecordSets(3)
         try:
-            seen.add_rows("given", private, private, private.shape)  # type: ignore[arg-type]
-            seen.add_rows("guess", handle(guess), handle(guess), private.shape)  # type: ignore[arg-type]
+            seen.add_rows(("given",), private, private, private.shape)  # type: ignore[arg-type]
+            seen.add_rows(("guess",), handle(guess), handle(guess), private.shape)  # type: ignore[arg-type]
         except Exception:
             answers.append("refused")
         else:

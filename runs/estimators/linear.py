@@ -41,9 +41,6 @@ _SEED_ASSUMED = "random_state is secret and served one fit only (who knows it su
 """Where noise is repeatable."""
 
 
-_NOTED = ("classes_", "n_features_in_", "feature_names_in_")
-"""What checking private records notes, of which a fit that is refused must leave nothing."""
-
 M = TypeVar("M", bound="PrivateLinearModel")
 P = ParamSpec("P")
 
@@ -51,9 +48,11 @@ P = ParamSpec("P")
 def unchanged_if_refused(
     fit: Callable[Concatenate[M, P], T],
 ) -> Callable[Concatenate[M, P], T]:
-    """Return a `fit` after whose refusal the model is as it was: it names no class of the records.
+    """Return a `fit` after whose refusal the model is as it was, its promise with it.
 
-    Nor does NumPy say anything of what a fit computes: one record's overflow would tell of it.
+    Of what was noted on the way, classes of the records or the promise of a run that was paid for,
+    nothing stays: it would stand beside another model. The ledger keeps what was paid. Nor does
+    NumPy say anything of what a fit computes: one record's overflow would tell of it.
 
     Args:
         fit: a method that trains.
@@ -61,13 +60,12 @@ def unchanged_if_refused(
 
     @wraps(fit)
     def trained(self: M, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        before = {name: vars(self)[name] for name in _NOTED if name in vars(self)}
+        before = dict(vars(self))
         try:
             with np.errstate(all="ignore"):
                 return fit(self, *args, **kwargs)
         except BaseException:
-            for name in _NOTED:
-                self.__dict__.pop(name, None)
+            self.__dict__.clear()
             self.__dict__.update(before)
             raise
 

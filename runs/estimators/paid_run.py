@@ -17,6 +17,7 @@ from ...mechanisms.errors import Number, require_positive_int
 from ...mechanisms.events import Event
 from ...mechanisms.protocols import FloatArray
 from ...mechanisms.sampling import Sampler
+from ...mechanisms.share_data import OnlySums, require_sum
 from ...solvers.planning import planned_events
 from ..pipeline import Terms, calibrate_proved, run_prepaid
 
@@ -102,12 +103,18 @@ def paid_run(
         BudgetExceeded: what remains of the ledger's budget does not pay for the plan.
         UnpricedMechanism: its budget is of a kind that cannot pay for a planned mechanism.
         AdjacencyMismatch: its budget is for another relation.
+        InvalidParameter: other noise than Gaussian, where only sums are seen: no party has a
+            share of it.
     """
 
     require_positive_int("records_per_unit", records_per_unit)
 
     def events(noise_multiplier: float) -> tuple[Event, ...]:
-        return planned_events(partial(work, noise_multiplier), planned)
+        listed = planned_events(partial(work, noise_multiplier), planned)
+        if isinstance(planned, OnlySums):
+            for event in listed:
+                require_sum(event)
+        return listed
 
     given = (f"no unit has more than {records_per_unit} records",) if records_per_unit > 1 else ()
     terms = Terms(delta, None, given, records_per_unit)

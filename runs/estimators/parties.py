@@ -19,6 +19,7 @@ from ...mechanisms.errors import InvalidParameter, Number, named, require_positi
 from ...mechanisms.labels import LabelDomain, WeightedLabels
 from ...mechanisms.private_data import PrivateDataset
 from ...mechanisms.protocols import FloatArray
+from ...mechanisms.record_sets import RecordSets
 from ...mechanisms.row_blocks import RowBlocks, require_unmasked
 from ...mechanisms.share_data import OnlySums
 from ...solvers.solver import ModelSolver, PublicModel
@@ -147,17 +148,20 @@ class PrivateModelOfParties(PrivateLinearModel):
     ) -> PrivateDataset:
         """Return the records behind a handle, as the threat model sees them: by party, or summed.
 
+        Parties that hold the same records are refused either way, although a sum has one party:
+        who stands in it twice pays once.
+
         Args: as for `_trained`.
         """
         names = self._names()
         holders = self._holders(party_of, len(labels), len(names))
-        least, handle = self.n_min, PrivateDataset
+        dealt, whose, least, handle = names, holders, self.n_min, PrivateDataset
         if isinstance(self.threat_model, Summed):
             self.threat_model.share(0.0, parties=len(names))  # refuses more colluders than parties
             least = None if least is None else least * len(names)
             holders, names = np.zeros_like(holders), (summed_name(len(names)),)
             handle = OnlySums
-        return handle(
+        private = handle(
             rows,
             labels,
             adjacency=self.adjacency,
@@ -167,6 +171,10 @@ class PrivateModelOfParties(PrivateLinearModel):
             n_min=least,
             label_domain=domain,
         )
+        if len(dealt) > len(names):  # a handle compares the parties that it knows
+            sets = RecordSets(private.shape.features)
+            sets.add_rows(dealt, rows, labels, private.shape, party_of=whose)
+        return private
 
     def _names(self) -> tuple[str, ...]:
         """Return the parties' names: those that are given, or numbered ones.

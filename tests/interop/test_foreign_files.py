@@ -164,6 +164,11 @@ GOOD: dict[str, tuple[str, bytes, Adjacency]] = {
     "jax-privacy": ("jax-privacy", text(JAX), ADD),
     "jax-privacy, cut": ("jax-privacy", text({**JAX, "truncated_batch_size": 300}), ADD),
     "jax-privacy, bands": ("jax-privacy", text({**JAX, "cycle_length": 4}), ZERO),
+    "jax-privacy, bands of one multiplier said twice": (
+        "jax-privacy",
+        text({**JAX, "cycle_length": 4, "noise_multipliers": [[0, 1.5], [1000, 1.5]]}),
+        ZERO,
+    ),
     "jax-privacy, a schedule": (
         "jax-privacy",
         text({**JAX, "noise_multipliers": [[0, 1.5], [1000, 1.1]]}),
@@ -243,6 +248,11 @@ BAD: dict[str, tuple[str, bytes, Adjacency]] = {
     "jax-privacy with truncated batches": (
         "jax-privacy",
         text({**JAX, "truncated_batch_size": 300}),
+        ZERO,
+    ),
+    "jax-privacy, bands of several multipliers": (
+        "jax-privacy",
+        text({**JAX, "cycle_length": 4, "noise_multipliers": [[0, 1.5], [1000, 1.1]]}),
         ZERO,
     ),
     "jax-privacy, bands under add/remove": ("jax-privacy", text({**JAX, "cycle_length": 4}), ADD),

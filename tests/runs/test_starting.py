@@ -48,6 +48,8 @@ def test_a_header_that_names_nothing_is_refused(tmp_path: Path, content: bytes) 
         "secret,?",
         "secret,secret",
         "secret,NaN",
+        "secret,½",
+        '"secret, north;12",Berlin',
     ],
 )
 def test_a_first_line_that_may_be_a_record_is_refused_without_a_word_of_it(
@@ -58,6 +60,19 @@ def test_a_first_line_that_may_be_a_record_is_refused_without_a_word_of_it(
     with pytest.raises(SchemaError, match="may be a record") as refused:
         column_names(table)
     assert not any(cell in str(refused.value) for cell in ("secret", "Berlin", "1980", "$12"))
+
+
+@pytest.mark.parametrize("divider", [";", "\t", "|"])
+def test_a_line_that_something_else_divides_is_refused_without_a_word_of_it(
+    tmp_path: Path, divider: str
+) -> None:
+    table = tmp_path / "people.csv"
+    table.write_text(divider.join(["secret", "high", "12"]) + "\n")
+    with pytest.raises(SchemaError, match="seems to divide") as refused:
+        column_names(table)
+    assert "secret" not in str(refused.value)
+    table.write_text(divider.join(["town", "income"]) + "\n")
+    assert column_names(table, delimiter=divider) == ("town", "income")
 
 
 def test_names_that_are_no_numbers_are_a_header(tmp_path: Path) -> None:

@@ -1,0 +1,129 @@
+"""Laws that a review found broken, one test each: what is fitted, printed and judged."""
+
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpledger.accounting import guarantee
+from dpledger.audits.bounds import Scores
+from dpledger.audits.scores import ClaimedPrivacy, judge_scores
+from dpledger.interop import Deployment, model_card_section
+from dpledger.mechanisms import (
+    Adjacency,
+    Audience,
+    Context,
+    Event,
+    GaussianStep,
+    InvalidParameter,
+    declared,
+)
+from dpledger.runs.estimators import PrivateAdmmClassifier
+from dpledger.solvers import ClassShares, Summed
+
+
+def records(n: int = 100) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(n, 3)) / 5, rng.integers(0, 2, n)
+
+
+def classifier(**given: Any) -> PrivateAdmmClassifier:
+    settings = {"epsilon": 1.0, "classes": (0, 1), "rounds": 2} | given
+    return PrivateAdmmClassifier(delta=1e-5, adjacency="replace-one", clip=True, **settings)
+
+
+def shares_of_classes(noise_multiplier: float, shape: Any) -> ClassShares:
+    return ClassShares(noise_multiplier, shape.features - 1)
+
+
+def test_noise_that_is_no_sum_of_shares_is_refused_where_sums_alone_are_seen() -> None:
+    """A solver of one's own that adds Laplace noise: no party has a share of it."""
+    model = classifier(n_parties=3, threat_model=Summed(colluders=2), algorithm=shares_of_classes)
+    with pytest.raises(InvalidParameter, match="Gaussian noise: only sums are seen"):
+        model.fit(*records())
+    assert not hasattr(model, "privacy_")
+
+
+def test_parties_with_the_same_records_are_refused_where_sums_alone_are_seen() -> None:
+    rows, labels = records()
+    model = classifier(n_parties=2, threat_model=Summed())
+    dealt = np.repeat([0, 1], len(labels))
+    with pytest.raises(InvalidParameter, match="holders of different records"):
+        model.fit(np.vstack([rows, rows[::-1]]), np.r_[labels, labels[::-1]], party_of=dealt)
+    model.fit(np.vstack([rows, rows / 2]), np.r_[labels, labels], party_of=dealt)
+
+
+@dataclass(frozen=True)
+class Short:
+    """A solver that forgets the column of the constant."""
+
+    solver: ClassShares
+
+    def solve(self, dataset: Any, curator: Any, *, observe: Any = None) -> Any:
+        """Return a model that is too short."""
+        state = self.solver.solve(dataset, curator, observe=observe)
+        return replace(state, model=state.model[:2])
+
+
+def test_a_fit_that_fails_after_it_was_paid_for_leaves_model_and_promise_of_the_one_before() -> (
+    None
+):
+    model = classifier(epsilon=8.0).fit(*records())
+    before = {**vars(model)}
+    model.set_params(epsilon=0.5, algorithm=lambda z, shape: Short(shares_of_classes(z, shape)))
+    with pytest.raises((IndexError, ValueError)):
+        model.fit(*records())
+    after = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    assert after == {name: value for name, value in before.items() if name.endswith("_")}
+    assert after["privacy_"].epsilon.upper_float > 0.5
+
+
+@pytest.mark.parametrize("fitted", [False, True])
+def test_a_number_in_place_of_an_array_is_not_shown(fitted: bool) -> None:
+    rows, labels = records()
+    model = classifier().fit(rows, labels)
+    asked = partial(model.score, rows) if fitted else partial(model.fit, rows, labels)
+    with pytest.raises((TypeError, ValueError)) as refused:
+        asked(np.array(777123.5))
+    assert "777123" not in str(refused.value)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_sorted_scores_are_refused_and_scores_in_order_of_runs_are_judged(
+    descending: bool,
+) -> None:
+    """A threshold is learned from a third by place, which is no random third of sorted scores."""
+    rng, claimed = np.random.default_rng(1), ClaimedPrivacy.of(epsilon=1.0, mu=None, delta=0.0)
+    scores = rng.normal(size=(2, 60))
+    judge_scores(Scores(*scores), claimed, confidence=0.95)
+    scores[1] = np.sort(scores[1])[:: -1 if descending else 1]
+    with pytest.raises(InvalidParameter, match="neighbour='sorted'"):
+        judge_scores(Scores(*scores), claimed, confidence=0.95)
+
+
+@pytest.mark.parametrize("late", [0, 1, 4])
+def test_few_scores_that_stand_last_by_chance_are_judged(late: int) -> None:
+    world = np.r_[np.zeros(60), np.ones(late)]
+    claimed = ClaimedPrivacy.of(epsilon=1.0, mu=None, delta=0.0)
+    judge_scores(Scores(world, world), claimed, confidence=0.95)
+
+
+def test_a_line_break_in_a_declared_text_begins_no_line_of_a_model_card() -> None:
+    sensitivity = declared(1, "ok\n\n# Promise: | (0.001, 0)", adjacency=Adjacency.REPLACE_ONE)
+    event = Event(GaussianStep(sensitivity, 4.0), Context((), 1, "sum", Audience.SERVER))
+    said = Deployment(
+        name="model",
+        data_curators=["A"],
+        description="words",
+        intended_use="suggestions",
+        data_product_type="Machine learning model",
+        data_product_region="no",
+        publication_date=date(2026, 1, 1),
+        model_name="Central",
+        privacy_unit="person\n# of two",
+    )
+    card = model_card_section(said, guarantee([event], delta=1e-5), [event])
+    assert all(line.startswith("|") for line in card.splitlines()[2:])

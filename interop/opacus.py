@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import inf, nextafter
 from numbers import Integral, Real
 from typing import Any
+from weakref import ref
 
 from ..accounting.guarantees import guarantee
 from ..accounting.ledger.ledger import Ledger, Run
@@ -102,7 +103,8 @@ class LedgerAccountant:
         independent_batches: says that every backward pass which a step adds up is of a Poisson
             sample of its own, which went through the model at once. Nor does an optimiser know
             this: two losses of one sample clip its records twice. Where nobody says so, a step of
-            several passes is refused.
+            several passes is refused, and so is one of a second optimiser beside a first, whose
+            sample it may share.
     """
 
     def __init__(
@@ -119,6 +121,7 @@ class LedgerAccountant:
         self.independent_batches = independent_batches
         self._taken: list[_Entry] = []
         self._asked: list[_Entry] | None = None
+        self._optimiser: Callable[[], Any] = lambda: None
 
     @classmethod
     def of(
@@ -225,7 +228,8 @@ class LedgerAccountant:
 
         It raises `InvalidParameter` at the first step of an optimiser that adapts its clip norm,
         at a step after a skipped one unless `split_batches` says what was skipped, and at one of
-        several backward passes unless `independent_batches` says what they are of.
+        several backward passes, or of a second optimiser, unless `independent_batches` says what
+        they are of.
         """
 
         def hook(optimiser: Any) -> None:
@@ -248,6 +252,14 @@ class LedgerAccountant:
                     " sample of its own; add up several losses of one sample before one pass"
                 )
                 raise InvalidParameter("accumulated_iterations", batches, need)
+            first = self._optimiser()
+            if first is not None and first is not optimiser and not self.independent_batches:
+                need = (
+                    "that of the steps before, unless independent_batches=True says that each draws"
+                    " a Poisson sample of its own: two steps on one sample cost more than two"
+                )
+                raise InvalidParameter("optimiser", type(optimiser).__name__, need)
+            self._optimiser = ref(optimiser)
             self.step(
                 noise_multiplier=optimiser.noise_multiplier,
                 sample_rate=sample_rate,

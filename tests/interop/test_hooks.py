@@ -85,12 +85,14 @@ def test_the_row_says_that_others_drew_the_noise():
     assert [found.provenance.sampler for found in ledger.reservations()] == ["torch"]
 
 
+class Optimiser(SimpleNamespace):
+    """What Opacus hands to a hook."""
+
+
 def engine(accountant, sample_rate=0.01, noise_multiplier=1.0, accumulated=1):
     """What Opacus makes of an accountant: the hook of an optimiser."""
     hook = accountant.get_optimizer_hook_fn(sample_rate)
-    optimiser = SimpleNamespace(
-        noise_multiplier=noise_multiplier, accumulated_iterations=accumulated
-    )
+    optimiser = Optimiser(noise_multiplier=noise_multiplier, accumulated_iterations=accumulated)
     return lambda: hook(optimiser)
 
 
@@ -105,7 +107,7 @@ def test_a_clip_norm_that_adapts_to_the_records_is_refused_before_its_first_step
     """Opacus' AdaClip asked for z = 1, and its ghost clipping, whose loss holds the quantile."""
     ledger = MemoryLedger()
     accountant = LedgerAccountant.of(ledger, run="ada", adjacency=ADD)()
-    optimiser = SimpleNamespace(**{"noise_multiplier": 1.0, "accumulated_iterations": 1} | own)
+    optimiser = Optimiser(**{"noise_multiplier": 1.0, "accumulated_iterations": 1} | own)
     with pytest.raises(InvalidParameter, match="fixed clip norm"):
         accountant.get_optimizer_hook_fn(0.01)(optimiser)
     assert ledger.events() == []
@@ -123,7 +125,7 @@ def test_a_step_after_skipped_ones_says_what_they_were_of(skipped, split, accumu
         ledger, run="v", adjacency=ADD, split_batches=split, independent_batches=True
     )
     hook = make().get_optimizer_hook_fn(0.01)
-    optimiser = SimpleNamespace(
+    optimiser = Optimiser(
         noise_multiplier=1.0, accumulated_iterations=accumulated, _is_last_step_skipped=skipped
     )
     if priced is None:
@@ -145,6 +147,28 @@ def test_backward_passes_of_which_nobody_says_what_they_are_of_are_refused(split
         engine(accountant, accumulated=2)()
     assert ledger.events() == []
     assert len(accountant) == 0
+
+
+@pytest.mark.parametrize("independent", [False, True])
+def test_a_second_optimiser_beside_a_first_is_refused_unless_each_has_its_own_sample(independent):
+    """Two steps on one Poisson sample of rate q and noise z are one of noise z / sqrt 2."""
+    ledger = MemoryLedger()
+    accountant = LedgerAccountant.of(
+        ledger, run="gan", adjacency=ADD, independent_batches=independent
+    )()
+    first, second = engine(accountant), engine(accountant)
+    first()
+    first()
+    if independent:
+        second()
+        assert len(ledger.events()) == 3
+        return
+    with pytest.raises(InvalidParameter, match="that of the steps before"):
+        second()
+    assert len(ledger.events()) == 2
+    del first  # a training that is over
+    second()
+    assert len(ledger.events()) == 3
 
 
 def test_opacus_reserves_each_step_and_its_epsilon_is_the_ledgers(tmp_path: Path):

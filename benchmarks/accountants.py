@@ -35,7 +35,7 @@ ENOUGH = 0.1
 
 @dataclass(frozen=True)
 class Sampled:
-    """Poisson-sampled Gaussian steps: (rate, noise multiplier, steps)."""
+    """Poisson-sampled steps: (rate, noise multiplier, steps)."""
 
     rate: float
     multiplier: float
@@ -44,13 +44,17 @@ class Sampled:
 
 @dataclass(frozen=True)
 class Workload:
-    """Steps of some kind at one delta; add/remove unless `records` says fixed batches of one."""
+    """Steps of some kind at one delta; add/remove unless `records` says fixed batches of one.
+
+    Of Laplace noise, of all records, a multiplier is the scale over the sensitivity.
+    """
 
     steps: tuple[Sampled, ...]
     delta: float
     reference: float | None = None
     records: int | None = None
     question: str = "epsilon"
+    laplace: bool = False
 
 
 def _thousand() -> tuple[Sampled, ...]:
@@ -67,7 +71,10 @@ WORKLOADS = {
     "1e4 steps": Workload(TEN_THOUSAND, 1e-5, 6.1877123900),
     "1e5 steps": Workload((Sampled(0.01, 1.0, 100_000),), 1e-5, 25.5731069865),
     "1e6 steps": Workload((Sampled(1e-3, 0.8, 1_000_000),), 1e-7, 11.5857325355),
+    "3 steps": Workload((Sampled(1e-3, 0.8, 3),), 1e-6),
+    "10 distinct": Workload(_thousand()[:10], 1e-5),
     "1000 distinct": Workload(_thousand(), 1e-5),
+    "50 laplace": Workload((Sampled(1.0, 10.0, 50),), 1e-5, laplace=True),
     "fixed batch": Workload((Sampled(1 / 8000, 2.0, 20_000),), 1e-5, records=8000),
     "calibration": Workload(TEN_THOUSAND, 1e-5, question="noise multiplier for epsilon 2"),
     "curve": Workload(TEN_THOUSAND, 1e-5, question="epsilon at 200 deltas"),
@@ -98,7 +105,9 @@ def ours(workload: Workload, *, enclosed: bool) -> Answer:
         Context,
         Event,
         GaussianStep,
+        LaplaceStep,
         Mechanism,
+        Norm,
         PoissonSampled,
         Repeated,
         SampledWithoutReplacement,
@@ -110,6 +119,9 @@ def ours(workload: Workload, *, enclosed: bool) -> Answer:
     unit = declared(1, "benchmark", adjacency=relation)
 
     def mechanism(step: Sampled, multiplier: float) -> Mechanism:
+        if workload.laplace:
+            size = declared(1, "benchmark", adjacency=relation, norm=Norm.L1)
+            return LaplaceStep(size, multiplier)
         noisy = GaussianStep(unit, multiplier)
         if workload.records:
             return SampledWithoutReplacement(noisy, 1, workload.records)
@@ -167,7 +179,8 @@ def dp_accounting(workload: Workload, *, pld: bool) -> Answer:
         kind = PLDAccountant if pld else RdpAccountant
         made = kind(neighboring_relation=chosen)
         for step in workload.steps:
-            event = peer.GaussianDpEvent(multiplier or step.multiplier)
+            noise = peer.LaplaceDpEvent if workload.laplace else peer.GaussianDpEvent
+            event = noise(multiplier or step.multiplier)
             if workload.records:
                 event = peer.SampledWithoutReplacementDpEvent(workload.records, 1, event)
             elif step.rate < 1.0:
@@ -202,7 +215,7 @@ def prv(workload: Workload) -> Answer:
     from prv_accountant import PRVAccountant
     from prv_accountant.privacy_random_variables import PoissonSubsampledGaussianMechanism
 
-    if workload.records or workload.steps[0].rate == 1.0:
+    if workload.records or workload.laplace or workload.steps[0].rate == 1.0:
         raise NotImplementedError("not an event it knows")
 
     def answers(z: float | None, deltas: np.ndarray) -> list[float]:
@@ -228,8 +241,8 @@ def autodp(workload: Workload) -> Answer:
     """Return autodp's RDP answer (Poisson-sampled Gaussians only)."""
     from autodp import mechanism_zoo, transformer_zoo
 
-    if workload.records:
-        raise NotImplementedError("not an event it knows under replace-one")
+    if workload.records or workload.laplace:
+        raise NotImplementedError("replace-one, or Laplace noise: not asked")
 
     def answers(z: float | None, deltas: np.ndarray) -> list[float]:
         sampled = transformer_zoo.AmplificationBySampling(PoissonSampling=True)

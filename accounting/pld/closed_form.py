@@ -62,6 +62,9 @@ _GUARD_BITS = 96
 _NEAR = (-inf, -10.0, -7.0, -4.0, -1.0)
 """How far below a known bound a root is looked for, relatively, in powers of two."""
 
+_STEEP, _NONE_LEFT = -64.0, -2e3
+"""Logarithms of δ(ε) over the δ asked for: below what helps to find a root; and of δ(ε) = 0."""
+
 _Lattice = (
     DiscreteGaussianShift | DiscreteGaussianVectors | DiscreteLaplaceShift | RandomisedAnswers
 )
@@ -101,9 +104,14 @@ class Curve(ABC):
         low, high = 0.0, self._highest()
         while self.delta(high).upper > delta:
             low, high = high, 2 * high
-        if self._excess(low, delta) <= 0:
+        excess = cache(partial(self._excess, delta=delta))
+        if excess(low) <= 0:
             return Enclosure(arb(0), arb(high))
-        root = brent(lambda x: self._excess(x, delta), low, high, rtol=1e-14, maxiter=200)
+        # halved to where the logarithm is smooth: beyond the largest loss there is none
+        while excess(high) < _STEEP and high > low * (1 + 2.0**-20):
+            middle = (low + high) / 2
+            low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+        root = brent(excess, low, high, rtol=1e-14, maxiter=200)
         return Enclosure(arb(self._below(root, delta)), arb(self._above(root, high, delta)))
 
     def epsilon_upper(self, delta: float, known: float) -> float:
@@ -122,8 +130,10 @@ class Curve(ABC):
         return min(self._above(root, high, delta), known)
 
     def _excess(self, epsilon: float, delta: float) -> float:
+        """Return about log(δ(ε) / delta), which is nearly a parabola where δ is small."""
         found = self.delta(epsilon)
-        return float((found.lower + found.upper) / 2) / delta - 1
+        middle = float((found.lower + found.upper) / 2)
+        return log(middle) - log(delta) if middle > 0 else _NONE_LEFT
 
     def _below(self, root: float, delta: float) -> float:
         """Return an ε with δ(ε) >= delta, near the root; or zero, which is below every ε."""

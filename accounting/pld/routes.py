@@ -101,6 +101,9 @@ _FEW_POINTS = 4
 _FEW_KNOTS = 1 << 10
 """The most knots of a closed form, times deltas asked for, in the fast grade."""
 
+_VERY_FEW_KNOTS = 1 << 7
+"""The same where it is asked before anything else."""
+
 _SMALLEST = (1e-30, 1e-300)
 """The δ down to which a closed form is built before its own δ is known."""
 
@@ -462,7 +465,8 @@ def _largest(counts: Counts) -> float:
 class _ClosedForm(Route):
     """Losses with few values, Laplace noise, revealed samples: sums without a grid or an integral.
 
-    The fast grade asks for it where the contour is loose (`_Contour`).
+    The fast grade asks for it where there are very few values, or where the contour is loose
+    (`_Contour`).
     """
 
     name = "closed form"
@@ -479,7 +483,11 @@ class _ClosedForm(Route):
         return None
 
     def epsilons_upper(self, counts: Counts, deltas: Floats, least: Floats) -> Floats | None:
-        return None
+        """Return the exact curve's upper ends, where that takes less than a contour."""
+        closed = closed_form(counts, float(deltas.min()), most_knots=_VERY_FEW_KNOTS // deltas.size)
+        if closed is None:
+            return None
+        return np.maximum([closed.epsilon(float(x)).upper_float for x in deltas], least)
 
     def deltas_upper(self, counts: Counts, epsilons: Floats, least: Floats) -> Floats | None:
         return None

@@ -139,7 +139,7 @@ class Contour:
 
     @np.errstate(over="ignore", invalid="ignore")
     def deltas_and_slopes(self, epsilons: Floats) -> tuple[Floats, Floats]:
-        """Return upper bounds on δ(ε), 0 <= ε <= highest, and the derivatives dδ/dε (estimates).
+        """Return upper bounds on δ(ε), 0 <= ε <= highest, and their derivatives (estimates).
 
         Args:
             epsilons: shape (n,).
@@ -156,7 +156,7 @@ class Contour:
         slope = np.sum(long * np.einsum("rc,cn->rn", self.slopes, short), axis=0).real
         tail = np.exp(np.minimum(self.log_tail - c * epsilons, 700.0)) * (1 + 1e-9)
         upper = scale * (value + self.allowance) * (1 + 4 * EPS) + tail
-        return np.where(exponent <= 600.0, upper, inf), scale * slope
+        return np.where(exponent <= 600.0, upper, inf), scale * slope - c * tail
 
     def delta(self, epsilon: float) -> Sum:
         """Return about δ(ε), its derivative and a bound on the error of the former."""

@@ -32,8 +32,9 @@ last point z_S on the path is vertical, where ∫ |φ r^{1+z}| |du| falls with h
 is at most its value at z_S (from boxes around short pieces of the path) times 1/(π Im z_S).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import exp, inf, isfinite, log, pi
 
 import numpy as np
@@ -50,13 +51,15 @@ from .ray_panels import (
     Stretch,
     corners_of,
     log_product,
+    product_of,
     quadrature_error,
     sum_of,
     sums_of,
 )
-from .ray_sums import NEGLIGIBLE, ExponentialSum, PairSum, Ulps
+from .ray_sums import NEGLIGIBLE, TOGETHER, ExponentialSum, PairSum, Ulps, log_sums
 from .saddle import Counts
 
+Places = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Complexes = npt.NDArray[np.complex128]
 
@@ -68,8 +71,11 @@ _SETTLED = 2.0**-44
 _UNDERFLOW = 2.0**-1040
 """More than what some thousand terms lose that are smaller than the least double."""
 
-_STEEP = 500.0
-"""The rise of a term over half a panel above which two factors of it might over- and underflow."""
+_STEEP = 300.0
+"""The rise of a term over some panels above which factors of it might over- and underflow."""
+
+_ASIDE = 4
+"""So many panels side by side have one exponential of a term, and powers of another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,25 +137,29 @@ class RayIntegral:
         # log of the integrand without e^{-zε}, and a bound on its absolute error
         total = -np.log(z) - np.log1p(z)
         error = 4 * EPS * (1 + np.abs(total))
-        sums = {pair: sum_of(pair, path).kept(ends) for pair, path in stretch.paths.items()}
+        kept = {pair: sum_of(pair, path).kept(ends) for pair, path in stretch.paths.items()}
         share = np.full(ends.size, -inf)
         bend = np.zeros(halves.size)
-        whole = log_product(counts, lambda pair: sums[pair].terms + sums[pair].error, ends)
-        for pair, n in counts.items():
-            if isinstance(pair, Sampled):
-                value, blur, missed = _sampled_values(sums[pair], z, ends)
+        whole: dict[Sampled, Floats] = {}
+        for pairs in _batches(kept):
+            sums, sizes = zip(*(kept[pair] for pair in pairs), strict=True)
+            found = _sampled_values(sums, np.concatenate(sizes, axis=1), z, ends, halves)
+            for drawn, value, blur, bound, missed in zip(pairs, *found, strict=True):
+                n, whole[drawn] = counts[drawn], bound
                 total, error = total + n * value, error + n * blur
-                share = np.logaddexp(share, log(n) + missed)
-            else:
-                assert isinstance(pair, GaussianShift)
+                share = np.logaddexp(share, log(n) + missed - bound)
+        for pair, n in counts.items():
+            if isinstance(pair, GaussianShift):
                 value = z * (z + 1) * (float(pair.mu_squared) / 2)
                 total, error = total + n * value, error + n * 8 * EPS * np.abs(value)
                 # log |M| is not convex along the ray; at most this above the larger of its ends
                 bend += n * float(pair.mu_squared) / 2 * halves.imag**2
-        outer = log_product(counts, lambda pair: sums[pair].terms, corners, middles.imag[:, None])
+        outer = log_product(
+            counts, lambda pair: kept[pair][0].terms, corners, middles.imag[:, None]
+        )
         # |z| grows along the ray; the integrand is largest at one of both ends of each panel
         length = np.log(2 * np.abs(halves) / pi) - np.log(np.abs(ends * (ends + 1)))[:-1]
-        inner = whole + share
+        inner = product_of(counts, whole, ends) + share
         g = [
             quadrature_error(corners, outer, halves).ravel(),
             inner[:-1] + bend + length,
@@ -161,7 +171,7 @@ class RayIntegral:
             (total + np.log(halves[:, None] * w / pi)).ravel(),
             np.minimum(error + 4 * EPS * np.abs(total), 300.0).ravel(),
             ExponentialSum.real(np.concatenate(g), np.concatenate(b)),
-            _blur(counts, lambda pair: sums[pair].most, float(np.max(np.abs(corners)))),
+            _blur(counts, lambda pair: kept[pair][0].most, float(np.max(np.abs(corners)))),
         )
 
     def log_rest(self, epsilon: float) -> float:
@@ -248,58 +258,109 @@ def _blur(counts: Counts, most: Callable[[Sampled], Ulps], size: float) -> float
     return total
 
 
+def _batches(kept: Mapping[Sampled, tuple[PairSum, Floats]]) -> Iterator[list[Sampled]]:
+    """Yield pairs in groups whose moduli fit into a cache: one by one takes longer to call."""
+    batch: list[Sampled] = []
+    size = 0
+    for pair, (_, moduli) in kept.items():
+        if batch and size + moduli.size > TOGETHER:
+            yield batch
+            batch, size = [], 0
+        batch.append(pair)
+        size += moduli.size
+    if batch:
+        yield batch
+
+
 def _sampled_values(
-    sums: PairSum, z: Complexes, ends: Complexes
-) -> tuple[Complexes, Floats, Floats]:
-    """Return log M at z, shape (panels, points), its rounding errors, log E / (B + E) at the ends.
+    sums: Sequence[PairSum], size: Floats, z: Complexes, ends: Complexes, halves: Complexes
+) -> tuple[Complexes, Floats, Floats, Floats]:
+    """Return log M of some pairs at z, shape (pairs, panels, points), its rounding errors, and
+    log (B + E) and log E at the ends, shape (pairs, panels + 1).
 
     Terms that are negligible at both ends of a panel are so between them (log-convexity).
 
-    Panels of one length share the factors e^{half x b}; they are made once and multiplied with
-    those of the middles. Where b is so large that the factors alone overflow, terms are
-    exponentiated one by one.
-
     Args:
-        sums: of the pair on its path.
+        sums: of the pairs on their paths.
+        size: logarithms of their terms' moduli at the ends, shape (panels + 1, terms of all).
         z: nodes of outer panels, shape (panels, points).
         ends: of the panels, shape (panels + 1,).
+        halves: of the panels, exact, shape (panels,).
     """
-    terms = sums.terms
-    size = terms.g.real + np.multiply.outer(ends.real, terms.b.real)
-    size -= np.multiply.outer(ends.imag, terms.b.imag)
+    terms = ExponentialSum.joined([each.terms for each in sums])
+    counts = np.array([each.terms.g.size for each in sums])
+    starts = np.cumsum(counts) - counts
     # log-convex: largest at one of both ends
     kept = np.maximum(size[1:], size[:-1]) > NEGLIGIBLE
-    found = np.empty(z.shape, np.complex128)
-    middles, halves = (ends[1:] + ends[:-1]) / 2, np.diff(ends) / 2
-    x, _ = gauss_legendre.doubles(OUTER)
-    widths = np.round(np.log2(np.abs(halves)), 6)
-    for width in np.unique(widths):
-        alike = np.nonzero(widths == width)[0]
-        some = kept[alike].any(axis=0)
-        g, b = terms.g[some], terms.b[some]
-        turns: Complexes = np.asarray(np.multiply.outer(halves[alike[0]] * x, b), np.complex128)
-        spend((alike.size * x.size * b.size) >> 14)
-        if np.max(np.abs(turns.real)) < _STEEP:
-            at_middle = np.exp(g + np.multiply.outer(middles[alike], b))
-            # not by matrix product: its threads cost more than they save on a busy machine
-            found[alike] = np.einsum("pj,kj->pk", at_middle, np.exp(turns))
-        else:
-            for k in alike:
-                exponent = terms.g[kept[k]] + np.multiply.outer(z[k], terms.b[kept[k]])
-                found[k] = np.sum(np.exp(exponent), axis=1)
-    missed = sums.error.log_sum(ends)
+    found = np.zeros((len(sums), *z.shape), np.complex128)
+    for half in np.unique(halves):
+        alike = np.nonzero(halves == half)[0]
+        some = np.nonzero(kept[alike].any(axis=0))[0]
+        parts = pairwise([*np.searchsorted(some, starts).tolist(), some.size])
+        few = ExponentialSum(terms.g[some], terms.b[some])
+        factors = _factors(few, (ends[alike + 1] + ends[alike]) / 2, half, alike)
+        for k, part in enumerate(slice(*part) for part in parts):
+            if factors is None:
+                for panel in alike:
+                    exponent = few.g[part] + np.multiply.outer(z[panel], few.b[part])
+                    found[k, panel] = np.sum(np.exp(exponent), axis=1)
+            else:
+                # not by matrix product: its threads cost more than they save on a busy machine
+                at_middle, turns = factors
+                found[k, alike] = np.einsum("pj,kj->pk", at_middle[:, part], turns[:, part])
+    missed = log_sums([each.error for each in sums], ends)
     # a sum of terms rounds by ulps of their moduli, more where they turn: log-convex as well
-    top = np.max(size, axis=1, keepdims=True)
-    moduli = np.exp(size - top)
-    at_ends = np.log(np.sum(moduli, axis=1)) + top[:, 0]
-    fixed = np.einsum("pj,j->p", moduli, sums.ulps.fixed + terms.g.size / 2)
-    turning = np.einsum("pj,j->p", moduli, sums.ulps.turning)
+    top = np.maximum.reduceat(size, starts, axis=1)
+    moduli = np.exp(size - np.repeat(top, counts, axis=1))
+    at_ends = (np.log(np.add.reduceat(moduli, starts, axis=1)) + top).T
+    fixed = np.concatenate([each.ulps.fixed + each.terms.g.size / 2 for each in sums])
+    turning = np.concatenate([each.ulps.turning for each in sums])
+    fixed = np.add.reduceat(moduli * fixed, starts, axis=1)
+    turning = np.add.reduceat(moduli * turning, starts, axis=1)
     # |z| is largest at the later end of a panel
-    late, size = np.abs(ends[1:]), top[:, 0]
+    late = np.abs(ends[1:, None])
     lost = np.maximum(
-        np.log(fixed[1:] + late * turning[1:]) + size[1:],
-        np.log(fixed[:-1] + late * turning[:-1]) + size[:-1],
+        np.log(fixed[1:] + late * turning[1:]) + top[1:],
+        np.log(fixed[:-1] + late * turning[:-1]) + top[:-1],
     )
-    dropped = np.exp(NEGLIGIBLE) * terms.g.size / np.abs(found)
-    blur = EPS * np.exp(np.minimum(lost[:, None] - np.log(np.abs(found)), 300.0)) + dropped
-    return np.log(found), blur, missed - np.logaddexp(at_ends, missed)
+    value: Complexes = np.asarray(np.log(found), np.complex128)
+    dropped = exp(NEGLIGIBLE) * counts[:, None, None] * np.exp(np.minimum(-value.real, 300.0))
+    blur = EPS * np.exp(np.minimum(lost.T[:, :, None] - value.real, 300.0)) + dropped
+    return value, blur, np.logaddexp(at_ends, missed), missed
+
+
+def _factors(
+    terms: ExponentialSum, middles: Complexes, half: complex, alike: Places
+) -> tuple[Complexes, Complexes] | None:
+    """Return the factors of terms on panels of one length, shapes (alike, terms), (points, terms).
+
+    Exponentials take longest: few are taken. e^{g+zb} = e^{g + middle b} e^{half x b}; the second
+    factor is the same for all these panels, and for -x its inverse. Of panels side by side every
+    fourth has its own first factor, the next three a multiple of it. Each value is so a product of
+    three exponentials, an inverse among them, which rounds by 20 ulps at most. None where b is so
+    large that the factors alone over- or underflow. As `half` is exact, exponents err by no more
+    ulps of |z b| than those of single terms do.
+
+    Args:
+        terms: that count on these panels.
+        middles: of the panels, shape (alike,).
+        half: of each of them, exact.
+        alike: their numbers.
+    """
+    x, _ = gauss_legendre.doubles(OUTER)
+    g, b = terms.g, terms.b
+    spend((alike.size * x.size * b.size) >> 14)
+    stride = _ASIDE if alike.size > _ASIDE and np.ptp(alike) == alike.size - 1 else 1
+    if (2 * stride - 1) * np.max(np.abs((half * b).real), initial=0.0) >= _STEEP:
+        return None
+    right: Complexes = np.asarray(np.multiply.outer(half * x[OUTER // 2 :], b), np.complex128)
+    inverse = np.exp(-2 * right.real)
+    right = np.exp(right)
+    turns = np.concatenate([(right.conj() * inverse)[::-1], right])
+    at_middle = np.empty((alike.size, b.size), np.complex128)
+    first = at_middle[::stride]
+    np.exp(g + np.multiply.outer(middles[::stride], b), out=first)
+    for k in range(1, stride):
+        later = at_middle[k::stride]
+        np.multiply(first[: len(later)], np.exp(2 * k * half * b), out=later)
+    return at_middle, turns

@@ -1,6 +1,6 @@
 """A ray as `ray` integrates along it: its panels, the finite sums of pairs, bounds on a panel."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf, log, pi
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from .pairs import GaussianShift, Sampled
 from .quadrature import Line
 from .ray_line import line_sum
-from .ray_sums import ExponentialSum, PairSum, Path, panel_error
+from .ray_sums import ExponentialSum, PairSum, Path, log_sums, panel_error
 from .saddle import Counts
 
 Places = npt.NDArray[np.int64]
@@ -77,6 +77,12 @@ def sum_of(pair: Sampled, path: Path | Line) -> PairSum:
     return line_sum(pair, path) if isinstance(path, Line) else PairSum.of(pair, path)
 
 
+@lru_cache(maxsize=512)
+def thinned_of(pair: Sampled, path: Path | Line) -> ExponentialSum:
+    """Return about the sum of moduli of a pair on a path; kept as `sum_of` is."""
+    return sum_of(pair, path).terms.thinned()
+
+
 def sums_of(paths: Paths) -> Sums:
     """Return the finite sum of each sampled pair on its path."""
     return {pair: sum_of(pair, path) for pair, path in paths.items()}
@@ -96,10 +102,19 @@ def log_product(
         z: points, any shape.
         near: for Gaussian shifts the heights at which a log-convex bound is to be sharp.
     """
+    sampled = [pair for pair in counts if isinstance(pair, Sampled)]
+    found = log_sums([terms(pair) for pair in sampled], z)
+    return product_of(counts, dict(zip(sampled, found, strict=True)), z, near)
+
+
+def product_of(
+    counts: Counts, logs: Mapping[Sampled, Floats], z: Complexes, near: Floats | None = None
+) -> Floats:
+    """Return `log_product` where the logarithms of the bounds of sampled pairs are known."""
     total = np.zeros(z.shape)
     for pair, n in counts.items():
         if isinstance(pair, Sampled):
-            total += n * terms(pair).log_sum(z)
+            total += n * logs[pair]
         else:
             assert isinstance(pair, GaussianShift)
             total += n * log_gaussian(pair, z, near)

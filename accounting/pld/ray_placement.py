@@ -3,7 +3,7 @@
 A bad choice makes the bounds of `ray` wide, not wrong.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from math import floor, inf, log, log2, pi
 
@@ -16,11 +16,13 @@ from .ray_panels import (
     Paths,
     RayPlacement,
     Stretch,
-    Sums,
     corners_of,
     log_product,
+    product_of,
     quadrature_error,
+    sum_of,
     sums_of,
+    thinned_of,
 )
 from .ray_sums import (
     INNER,
@@ -30,11 +32,11 @@ from .ray_sums import (
     TALL,
     Boxes,
     ExponentialSum,
-    PairSum,
     Path,
     Shape,
     falling,
     falls,
+    log_sums,
     panel_error,
     path_of,
     rising,
@@ -69,6 +71,8 @@ _LEAST_RATE, _HIGHEST_RATE = Fraction(1, 2**60), 1 - Fraction(1, 2**20)
 
 _MOST_PANELS = 160
 """Outer panels above which a vertical line or a grid is cheaper."""
+_SHORT = 16
+"""Panels of a ray so few that looking for a shorter one takes longer than it saves."""
 _LOW = 1.5
 """How high the vertical part of a ray is at least, in units of its distance from zero."""
 _MOST_NODES = 1500
@@ -136,7 +140,7 @@ def place_ray(
     best: Stretch | None = None
     angles = _ANGLES
     for shape in SHAPES + TALL:
-        if best is not None and shape in TALL:
+        if best is not None and (shape in TALL or best.places.size <= _SHORT):
             break
         paths = _paths(counts, shape, first)
         if paths is None:
@@ -243,42 +247,46 @@ def _refined(counts: Counts, stretch: Stretch, epsilon: float, log_delta: float)
     The inner sums must be accurate next to δ at every end of an outer panel, and next to
     themselves, as they are raised to powers; panels of a path are halved until they are.
     """
-    paths, sums = dict(stretch.paths), sums_of(stretch.paths)
-    places = _cut_outer(counts, stretch, sums, epsilon, log_delta)
+    paths = dict(stretch.paths)
+    terms = {pair: thinned_of(pair, path) for pair, path in paths.items()}
+    places = _cut_outer(counts, stretch, terms, epsilon, log_delta)
     if places.size > _MOST_PANELS + 1:
         return None
     stretch = Stretch(stretch.start, stretch.unit, places, paths)
     z = stretch.ends
-    whole = log_product(counts, lambda pair: sums[pair].terms, z)
+    sizes = dict(zip(terms, log_sums(list(terms.values()), z), strict=True))
+    bounds = [sum_of(pair, path).error for pair, path in paths.items()]
+    errors = dict(zip(terms, log_sums(bounds, z), strict=True))
+    whole = product_of(counts, sizes, z)
     whole += -z.real * epsilon - log_delta - np.log(np.abs(z))
     for pair, path in stretch.paths.items():
         # small next to δ, and to the sum itself: it is raised to a power
         spare = np.minimum(-whole - _DIGITS - log(64 * len(paths)), -6.0) - log(counts[pair])
-        found = _as_accurate(pair, path, z, sums[pair], spare)
+        allowed = sizes[pair] + spare
+        if isinstance(path, Line):
+            found: Path | Line | None = _line(pair, z[-1], -float(np.min(spare)))
+        elif not falls(path.ends[-1], *scale_and_rate(pair), z):
+            return None
+        elif np.all(errors[pair] <= allowed):
+            continue
+        else:
+            found = _as_accurate(pair, path, z, allowed)
         if found is None:
             return None
         paths[pair] = found
     return Stretch(stretch.start, stretch.unit, places, paths)
 
 
-def _as_accurate(
-    pair: Sampled, path: Path | Line, z: Complexes, sums: PairSum, spare: Floats
-) -> Path | Line | None:
-    """Return a path whose sum errs, relative to its moduli, by e^spare at most at z; None if long.
+def _as_accurate(pair: Sampled, path: Path, z: Complexes, allowed: Floats) -> Path | None:
+    """Return a path whose panels err by e^allowed at most at z; None if it is long.
 
     Args:
         pair: a sampled Gaussian shift.
         path: of its inner integral.
         z: ends of outer panels, shape (n,).
-        sums: of the pair on this path.
-        spare: shape (n,), negative.
+        allowed: shape (n,).
     """
-    if isinstance(path, Line):
-        return _line(pair, z[-1], -float(np.min(spare)))
     mu, q = scale_and_rate(pair)
-    if not falls(path.ends[-1], mu, q, z):
-        return None
-    allowed = sums.terms.log_sum(z) + spare
     along = _cut(np.array(path.ends), rising, mu, q, z, allowed, INNER_ELLIPSE)
     mirror = np.array(path.mirror, np.complex128)
     if mirror.size:
@@ -303,7 +311,11 @@ def _falls(pair: Sampled, path: Path | Line, end: Complexes) -> bool:
 
 
 def _cut_outer(
-    counts: Counts, stretch: Stretch, sums: Sums, epsilon: float, log_delta: float
+    counts: Counts,
+    stretch: Stretch,
+    terms: Mapping[Sampled, ExponentialSum],
+    epsilon: float,
+    log_delta: float,
 ) -> Places:
     """Return the places of panels, cut in halves until all are accurate, or too many.
 
@@ -320,7 +332,7 @@ def _cut_outer(
         new = np.nonzero(sizes == inf)[0]
         corners = corners_of(middles[new], halves[new])
         near = middles.imag[new, None]
-        outer = log_product(counts, lambda pair: sums[pair].terms, corners, near)
+        outer = log_product(counts, terms.__getitem__, corners, near)
         bounds = quadrature_error(corners, outer, halves[new]) - epsilon * corners.real
         sizes[new] = np.max(bounds, axis=1)
         large = np.nonzero(sizes > allowed)[0]
@@ -352,15 +364,17 @@ def _cut(
         allowed: log of the error that may remain, at each z.
         rho: parameter of the Bernstein ellipses.
     """
+    new = np.arange(ends.size - 1)
     for _ in range(_MOST_CUTS):
-        half = np.abs(np.diff(ends)) / 2
-        terms = bound(Boxes.around(ends, rho), mu, q)
-        size = terms.g.real + panel_error(half, rho, INNER)
-        size = (
-            size + np.multiply.outer(z.real, terms.b.real) - np.multiply.outer(z.imag, terms.b.imag)
-        )
-        large = np.nonzero((size > allowed[:, None]).any(axis=0))[0]
+        half = np.abs(np.diff(ends))[new] / 2
+        boxes = Boxes(*(side[new] for side in Boxes.around(ends, rho)))
+        terms = bound(boxes, mu, q)
+        size = ExponentialSum(terms.g + panel_error(half, rho, INNER), terms.b).log_moduli(z)
+        large = new[(size > allowed[:, None]).any(axis=0)]
         if not large.size or ends.size > 2 * MOST_INNER:
             break
         ends = np.insert(ends, large + 1, (ends[large] + ends[large + 1]) / 2)
+        # both halves of what was cut, after what was cut before it
+        new = (large + np.arange(large.size))[:, None] + np.arange(2)
+        new = new.ravel()
     return ends

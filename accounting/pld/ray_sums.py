@@ -3,6 +3,7 @@
 The derivation stands in `ray`; names and numbers of equations are those there.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, erf, exp, inf, log, pi, sqrt
 from typing import NamedTuple
@@ -36,6 +37,14 @@ by e^{Y²/2}, at most e^6.2.
 """
 NEGLIGIBLE = -75.0
 """Natural logarithm of terms that may join the error: e^-75 is far below what doubles resolve."""
+TOGETHER = 1 << 16
+"""How many moduli of several sums are evaluated at once: what a cache holds."""
+
+_STEEP = 600.0
+"""The largest logarithm of moduli that are added up as they are."""
+
+_HUGE = 1e300
+"""What is subtracted where the largest exponent is infinite."""
 _PIECES = 12
 """Pieces of a panel on which the integrand is bounded from the corners of a box."""
 
@@ -60,24 +69,57 @@ class ExponentialSum:
     def log_sum(self, z: Complexes) -> Floats:
         """Return log Σ |e^{g + z b}| at points z, any shape.
 
-        The largest exponent is taken out, so that nothing overflows.
+        The largest exponent is taken out, so that nothing overflows; infinite where one is.
         """
         if not self.g.size:
             return np.full(z.shape, -inf)
-        real, imaginary = (
-            np.multiply.outer(z.real, self.b.real),
-            np.multiply.outer(z.imag, self.b.imag),
-        )
-        exponent = self.g.real + real - imaginary
+        exponent = self.log_moduli(z)
         top = np.max(exponent, axis=-1, keepdims=True)
+        top = np.minimum(top, _HUGE)
         return np.asarray(np.log(np.sum(np.exp(exponent - top), axis=-1)) + top[..., 0])
+
+    def thinned(self) -> "ExponentialSum":
+        """Return every third term, threefold: the sum of moduli is much the same, for planning."""
+        rest = self.g.size - self.g.size % 3
+        return ExponentialSum(
+            np.append(self.g[1:rest:3] + log(3), self.g[rest:]),
+            np.append(self.b[1:rest:3], self.b[rest:]),
+        )
+
+    def log_moduli(self, z: Complexes) -> Floats:
+        """Return the logarithm of each term's modulus at points z, of z's shape and (n,)."""
+        found: Floats = np.multiply.outer(z.real, self.b.real)
+        found += self.g.real
+        found -= np.multiply.outer(z.imag, self.b.imag)
+        return found
+
+    @classmethod
+    def joined(cls, sums: Sequence["ExponentialSum"]) -> "ExponentialSum":
+        """Return the terms of all sums."""
+        return cls(
+            np.concatenate([each.g for each in sums]), np.concatenate([each.b for each in sums])
+        )
 
     def __add__(self, other: "ExponentialSum") -> "ExponentialSum":
         """Return the terms of both."""
-        return ExponentialSum(np.concatenate([self.g, other.g]), np.concatenate([self.b, other.b]))
+        return self.joined([self, other])
 
 
-_NOTHING = ExponentialSum(np.zeros(0, np.complex128), np.zeros(0, np.complex128))
+def log_sums(sums: Sequence[ExponentialSum], z: Complexes) -> Floats:
+    """Return `log_sum` of each of several sums, shape (sums, *z.shape).
+
+    All at once where they are short and neither over- nor underflow: one by one they would take
+    longer to call than to evaluate.
+    """
+    sizes = [each.g.size for each in sums]
+    if len(sums) > 1 and min(sizes) and z.size and z.size * sum(sizes) <= TOGETHER:
+        exponent = ExponentialSum.joined(sums).log_moduli(z)
+        if np.max(exponent) < _STEEP:
+            starts = np.cumsum([0, *sizes[:-1]])
+            found = np.add.reduceat(np.exp(exponent), starts, axis=-1)
+            if np.min(found) > exp(-_STEEP):
+                return np.moveaxis(np.log(found), -1, 0)
+    return np.array([each.log_sum(z) for each in sums])
 
 
 class Path(NamedTuple):
@@ -383,23 +425,31 @@ class PairSum:
 
         By log-convexity none is larger between the ends.
         """
-        size = self.terms.g.real + np.multiply.outer(ends.real, self.terms.b.real)
-        size -= np.multiply.outer(ends.imag, self.terms.b.imag)
+        size = self.terms.log_moduli(ends)
         return np.asarray(np.maximum(size[1:], size[:-1]))
 
-    def kept(self, ends: Complexes) -> "PairSum":
-        """Return the sum without terms that are negligible everywhere, which join the error."""
-        largest = self.sizes(ends).max(axis=0)
-        keep = largest > NEGLIGIBLE
+    def kept(self, ends: Complexes) -> tuple["PairSum", Floats]:
+        """Return the sum without terms that are negligible everywhere, which join the error.
+
+        And the logarithms of the moduli of its terms at the ends, shape (panels + 1, terms).
+        """
+        size = self.terms.log_moduli(ends)
+        largest = size.max(axis=0)
         # whoever asks for sizes again may find another last digit: what is close is in both
         drop = largest < NEGLIGIBLE + 2.0**-10
+        if not drop.any():
+            return self, size
+        keep = largest > NEGLIGIBLE
+        # no sum is empty
+        keep[np.argmax(largest)] = True
         rest = ExponentialSum(self.terms.g[drop].real.astype(np.complex128), self.terms.b[drop])
-        return replace(
+        found = replace(
             self,
             terms=ExponentialSum(self.terms.g[keep], self.terms.b[keep]),
             error=self.error + rest,
             ulps=Ulps(self.ulps.fixed[keep], self.ulps.turning[keep]),
         )
+        return found, size[:, keep]
 
 
 def beyond(path: Path, mu: float, q: float) -> ExponentialSum:

@@ -252,7 +252,6 @@ Definition losses_theorems := (
   @CopiesLoss.copies_likely_sound,
   @CopiesLoss.copies_losses_sound,
   @GroupLoss.gathered_above_sound,
-  @GroupLoss.gathered_all_sound,
   @GroupLoss.gathered_losses_sound,
   @SampledLoss.loss_delta_sound,
   @PureLoss.odds_dominate,

@@ -625,9 +625,21 @@ Definition contrast_losses (x : contrast) (w bits : Z) (ratio step : Q) (dense t
   | Exchanged rate group =>
       twice (replaced_losses w bits (further group ratio) (any_of rate group) step dense tail)
   | Copied size rate => twice (copies_losses w bits ratio size rate step dense tail)
-  | Gathered rate group =>
-      if Qle_bool 1 rate then step_losses w bits (further group ratio) 1 step dense tail
-      else gathered_losses w bits ratio group rate step dense tail
+  | Gathered rate group => gathered_losses w bits ratio group rate step dense tail
+  end.
+
+Definition share_met (x : contrast) : Q :=
+  match x with
+  | Removed share | Batched share _ | Copied _ share | Gathered share _ => share
+  | Exchanged rate group => any_of rate group
+  end.
+
+(** By how many of its distances a step moves two laws whose sample holds all that they differ in. *)
+Definition whole_shift (x : contrast) : option positive :=
+  match x with
+  | Removed _ => guard (Qle_bool 1 (share_met x)) 1%positive
+  | Batched _ group | Exchanged _ group | Gathered _ group => guard (Qle_bool 1 (share_met x)) group
+  | Copied _ _ => None
   end.
 
 (** The same of Laplace noise, under the relations under which a sample is priced. *)
@@ -658,19 +670,40 @@ Definition contrast_of_mixture (rate : Q) (group : positive) (moved : relation) 
   | _ => Batched (drawn_at_most rate group) 1
   end.
 
+(** What so many records at once differ in, as a Gaussian step on samples meets it, and
+    (distance / noise)^2 of one of them. *)
+Definition contrast_met (group : positive) (m : mechanism) : option (contrast * Q) :=
+  match m with
+  | SampledStep drawn moved squared _ std =>
+      option_map (fun x => (x, squared / (std * std))) (contrast_of group drawn moved)
+  | AccumulatedStep _ squared _ rate samples std =>
+      guard (Pos.leb (group * samples) most_copies)
+        (seen_by_each rate (group * samples), squared / (std * std))
+  | _ => None
+  end.
+
+(** (distance / noise)^2 of a Gaussian step that no sample hides anything of. *)
+Definition whole_ratio (group : positive) (m : mechanism) : option Q :=
+  match m with
+  | GaussianStep _ squared _ std => Some (further group (squared / (std * std)))
+  | _ =>
+      match contrast_met group m with
+      | Some (x, ratio) => option_map (fun n => further n ratio) (whole_shift x)
+      | None => None
+      end
+  end.
+
 (** The losses of one step for so many records at once, in both orders; a pure step's is symmetric.
-    Gaussian steps on all records have none of their own: of these, mu^2 adds up; nor does what a
-    mixture computes from all records. *)
+    Gaussian steps of which no sample hides anything have none of their own: of these, mu^2 adds up;
+    nor does what a mixture computes from all records. *)
 Definition losses_of (group : positive) (share : Q) (m : mechanism) (w bits : Z) (step : Q) (dense tail : Z) :
   option (whole_loss * whole_loss) :=
   match m with
-  | SampledStep drawn moved squared _ std =>
-      match contrast_of group drawn moved with
-      | Some x =>
-          if positive_number squared
-          then contrast_losses x w bits (squared / (std * std)) step dense tail
-          else None
-      | None => None
+  | SampledStep _ _ squared _ _ | AccumulatedStep _ squared _ _ _ _ =>
+      match contrast_met group m, whole_ratio group m with
+      | Some (x, ratio), None =>
+          if positive_number squared then contrast_losses x w bits ratio step dense tail else None
+      | _, _ => None
       end
   | SampledLaplaceStep drawn _ squared _ scale =>
       laplace_sample_losses group drawn w bits (squared / (scale * scale)) step dense tail
@@ -684,10 +717,6 @@ Definition losses_of (group : positive) (share : Q) (m : mechanism) (w bits : Z)
       if positive_number constant && positive_number squared
       then contrast_losses (contrast_of_mixture rate group moved) w bits
              (sampled_ratio group moved share squared std) step dense tail
-      else None
-  | AccumulatedStep _ squared _ rate samples std =>
-      if Pos.leb (group * samples) most_copies && positive_number squared
-      then contrast_losses (seen_by_each rate (group * samples)) w bits (squared / (std * std)) step dense tail
       else None
   | ResponseStep truth answers =>
       twice (odds_loss w bits (odds_above (w + bits + SampledLoss.guard) truth answers)
@@ -785,9 +814,9 @@ Definition answers_met (i : positive) : positive :=
 (** (distance / noise)^2 of what a step computes from all records, for so many of them. *)
 Definition normal_ratio (i : positive) : option Q :=
   match PositiveMap.find i table with
-  | Some (GaussianStep _ squared _ std) => Some (further group (squared / (std * std)))
   | Some (MixtureStep _ constant _ _ _ _ std) => Some (constant_ratio group (share i) constant std)
-  | _ => None
+  | Some m => whole_ratio group m
+  | None => None
   end.
 
 (** This mu^2, rounded up, in units of 2^-p. *)
@@ -797,9 +826,12 @@ Definition mu_squared_above (p : Z) (i : positive) : option Z :=
   | None => None
   end.
 
-(** Steps on all records and nothing else have no other loss. *)
+(** Those that compute nothing else have no other loss. *)
 Definition lossless (i : positive) : bool :=
-  match PositiveMap.find i table with Some (GaussianStep _ _ _ _) => true | _ => false end.
+  match PositiveMap.find i table with
+  | Some m => match whole_ratio group m with Some _ => true | None => false end
+  | None => false
+  end.
 
 (** The mu^2 of all of these, and the steps that have losses. *)
 Fixpoint summed (p : Z) (counts : exposure) : Z * exposure :=

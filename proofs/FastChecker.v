@@ -478,6 +478,18 @@ Derive fast_contrast_losses SuchThat (fast_contrast_losses = contrast_losses)
 Proof. quicken contrast_losses. Qed.
 #[local] Hint Rewrite <- fast_contrast_losses_exact : fast.
 
+Derive fast_share_met SuchThat (fast_share_met = share_met) As fast_share_met_exact.
+Proof. quicken share_met. Qed.
+#[local] Hint Rewrite <- fast_share_met_exact : fast.
+
+Derive fast_whole_shift SuchThat (fast_whole_shift = whole_shift) As fast_whole_shift_exact.
+Proof. quicken whole_shift. Qed.
+#[local] Hint Rewrite <- fast_whole_shift_exact : fast.
+
+Derive fast_whole_ratio SuchThat (fast_whole_ratio = whole_ratio) As fast_whole_ratio_exact.
+Proof. quicken whole_ratio. Qed.
+#[local] Hint Rewrite <- fast_whole_ratio_exact : fast.
+
 Derive fast_share_drawn SuchThat (fast_share_drawn = share_drawn) As fast_share_drawn_exact.
 Proof. quicken share_drawn. Qed.
 #[local] Hint Rewrite <- fast_share_drawn_exact : fast.
@@ -498,6 +510,14 @@ Proof. quicken losses_at. Qed.
 Derive fast_each_loss SuchThat (fast_each_loss = each_loss) As fast_each_loss_exact.
 Proof. quicken each_loss. Qed.
 #[local] Hint Rewrite <- fast_each_loss_exact : fast.
+
+Derive fast_normal_ratio SuchThat (fast_normal_ratio = normal_ratio) As fast_normal_ratio_exact.
+Proof. quicken normal_ratio. Qed.
+#[local] Hint Rewrite <- fast_normal_ratio_exact : fast.
+
+Derive fast_lossless SuchThat (fast_lossless = lossless) As fast_lossless_exact.
+Proof. quicken lossless. Qed.
+#[local] Hint Rewrite <- fast_lossless_exact : fast.
 
 Derive fast_mu_squared_above SuchThat (fast_mu_squared_above = mu_squared_above)
   As fast_mu_squared_above_exact.

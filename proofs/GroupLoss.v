@@ -159,36 +159,6 @@ Proof.
     + apply total_le; intros j _; specialize (Each j); pose proof (plus_part_ge (1 - c j)); pose proof (P j); nra.
 Qed.
 
-(** A sample of all records: as a Gaussian step of as many times the shift. *)
-Theorem gathered_all_sound w bits m k mu step dense tail L L' :
-  (0 <= w)%Z -> (0 <= bits)%Z -> 0 < Q2R m -> sqrt (Q2R m) = INR k * mu -> 0 < Q2R step ->
-  step_losses w bits m 1 step dense tail = Some (L, L') ->
-  forall A (l : list A) p q, distribution l p -> distribution l q ->
-  (gathered 1 mu k l p q -> sound_list L /\ below_profile l p q (profile (stands_for (Q2R step) (unit_of w) L))) /\
-  (gathered 1 mu k l q p -> sound_list L' /\ below_profile l p q (profile (stands_for (Q2R step) (unit_of w) L'))).
-Proof.
-  intros Hw Hbits Hm Root Hstep; unfold step_losses.
-  destruct (removal_heights _ _ _ _) as [above|] eqn:Ea; [|discriminate].
-  intros E A l p q Dp Dq.
-  assert (E1 : Q2R 1 = 1) by (unfold Q2R; simpl; field).
-  assert (One : 0 < Q2R 1 <= 1) by lra.
-  set (F := gaussian_profile (sqrt (Q2R m))).
-  assert (Near : forall u v, gathered 1 mu k l u v -> forall y, 0 < y -> excess l u v 1 y <= removal_profile (Q2R 1) F 1 y).
-  { intros u v Near y Hy; specialize (Near y (fun _ => y) Hy (fun _ => Rlt_le _ _ Hy)).
-    rewrite !drawn_mean_all in Near; specialize (Near (Rle_refl y)); rewrite <- Root in Near; fold F in Near.
-    unfold removal_profile; rewrite E1; replace (1 - 1) with 0 by ring; rewrite Rmult_0_r, Rminus_0_r, Rmult_1_r.
-    destruct (Rle_dec 0 y); [exact Near|lra]. }
-  pose proof (sided_losses_sound w bits step Hw Hbits Hstep above (removal_profile (Q2R 1) F 1) dense tail L L'
-                (fun low high n y => removal_heights_sound w bits m 1 Hw Hbits Hm One above Ea low high n y Logic.I)
-                E A l p q Dp (proj1 Dq) (excess l p q)) as [S1 S2].
-  split; intros G; [apply S1|apply S2]; try (intros a b _ _; lra); try (apply Near, G).
-  intros y Hy; rewrite (excess_turned l p q 1 (/ y) Dp Dq).
-  assert (P : 0 < / y) by (apply Rinv_0_lt_compat, Hy).
-  replace (excess l q p (/ y) 1) with (/ y * excess l q p 1 y).
-  - pose proof (Rmult_le_compat_l _ _ _ (Rlt_le _ _ P) (Near q p G y Hy)); lra.
-  - rewrite <- excess_scal by lra; f_equal; field; lra.
-Qed.
-
 Theorem gathered_losses_sound w bits m group rate step dense tail L L' :
   (0 <= w)%Z -> (0 <= bits)%Z -> 0 < Q2R m -> 0 < Q2R rate < 1 -> 0 < Q2R step ->
   gathered_losses w bits m group rate step dense tail = Some (L, L') ->

@@ -1600,7 +1600,34 @@ Proof.
   - apply spent_within; [apply cost_nonneg|exact H].
 Qed.
 
+Definition single (i : positive) : Prop := forall j, steps_of c j i = [i].
+
 (** ** Steps by their losses *)
+
+Lemma further_root n squared : 0 <= Q2R squared -> sqrt (Q2R (further n squared)) = INR (Pos.to_nat n) * sqrt (Q2R squared).
+Proof.
+  intros Sq; pose proof (Pos_real n); unfold further.
+  rewrite square_times, INR_positive, sqrt_mult by nra; rewrite sqrt_square by lra; reflexivity.
+Qed.
+
+Lemma further_nonneg n squared : 0 <= Q2R squared -> 0 <= Q2R (further n squared).
+Proof.
+  intros Sq; pose proof (Pos_real n); unfold further; rewrite square_times.
+  apply Rmult_le_pos; [nra|exact Sq].
+Qed.
+
+Lemma root_of_ratio squared b :
+  0 <= Q2R squared -> 0 < Q2R b -> sqrt (Q2R (squared / (b * b))) = sqrt (Q2R squared) / Q2R b.
+Proof.
+  intros Sq B; rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra).
+  rewrite sqrt_div by nra; rewrite sqrt_square by lra; reflexivity.
+Qed.
+
+Lemma share_seen rate number : share_met (seen_by_each rate number) = rate.
+Proof. unfold seen_by_each; destruct (Pos.eqb number 1); reflexivity. Qed.
+
+Lemma seen_is_no_copy rate number size records : seen_by_each rate number <> Copied size records.
+Proof. unfold seen_by_each; destruct (Pos.eqb number 1); discriminate. Qed.
 
 (** So many records at once, of one party. *)
 Section Together.
@@ -1641,14 +1668,8 @@ Definition contrasted (with_first : bool) (x : contrast) (mu : R) {A} (l : list 
       else gathered (Q2R rate) mu (Pos.to_nat group) l q p
   end.
 
-Definition share_met (x : contrast) : Q :=
-  match x with
-  | Removed share | Batched share _ | Copied _ share | Gathered share _ => share
-  | Exchanged rate group => any_of rate group
-  end.
-
 (** How far apart a step brings two laws, but for what of it adds up as mu^2. *)
-Definition apart (with_first : bool) (i : positive) {A} (l : list A) (p q : A -> R) : Prop :=
+Definition beside_normal (with_first : bool) (i : positive) {A} (l : list A) (p q : A -> R) : Prop :=
   match mechanism_at c i with
   | Some (SampledStep drawn moved squared _ std) =>
       match contrast_of many drawn moved with
@@ -1671,9 +1692,16 @@ Definition apart (with_first : bool) (i : positive) {A} (l : list A) (p q : A ->
         (sqrt (Q2R (sampled_ratio many moved (share i) squared std))) l p q
   | Some (AccumulatedStep _ squared _ rate samples std) =>
       contrasted with_first (seen_by_each rate (many * samples)) (sqrt (Q2R squared) / Q2R std) l p q
-  | Some (GaussianStep _ _ _ _) => below_profile l p q (fun a b => plus_part (a - b))
   | _ => True
   end.
+
+(** A Gaussian step of which no sample hides anything, and no loss is asked. *)
+Definition plain (i : positive) : Prop :=
+  exists m ratio, mechanism_at c i = Some m /\ whole_ratio many m = Some ratio.
+
+Definition apart (with_first : bool) (i : positive) {A} (l : list A) (p q : A -> R) : Prop :=
+  if lossless table many i then below_profile l p q (fun a b => plus_part (a - b))
+  else beside_normal with_first i l p q.
 
 (** A step that reads all records is as far apart in either order. *)
 Lemma in_order_of_all (with_first : bool) F a b :
@@ -1685,17 +1713,9 @@ Proof.
     destruct (Rle_dec 0 _); try contradiction; reflexivity.
 Qed.
 
-(** A Gaussian step on all records, of which no loss is asked. *)
-Definition plain (i : positive) : Prop :=
-  exists moved squared d std, mechanism_at c i = Some (GaussianStep moved squared d std).
-
 (** mu^2 of it, and of what a mixture computes from all records. *)
 Definition mu_squared (i : positive) : R :=
-  match mechanism_at c i with
-  | Some (GaussianStep _ _ _ _) => far * far * cost i
-  | Some (MixtureStep _ constant _ _ _ _ std) => Q2R (constant_ratio many (share i) constant std)
-  | _ => 0
-  end.
+  match normal_ratio table many share i with Some ratio => Q2R ratio | None => 0 end.
 
 Lemma share_below (records : positive) : Pos.ltb many records = true -> 0 < Q2R (Zpos many # records) < 1.
 Proof.
@@ -1775,11 +1795,57 @@ Proof.
     rewrite !sqrt_sqrt by lra; reflexivity.
 Qed.
 
+(** What a Gaussian step on samples meets. *)
+Lemma met_found i m x ratio :
+  mechanism_at c i = Some m -> contrast_met many m = Some (x, ratio) ->
+  single i /\ 0 < Q2R (share_met x) <= 1 /\
+  (forall size rate, x = Copied size rate -> 0 < Q2R rate < 1) /\
+  exists squared std, 0 <= Q2R squared /\ 0 < Q2R std /\ ratio = (squared / (std * std))%Q.
+Proof.
+  intros F; destruct m as [| drawn moved squared d std| | | | | | | |moved squared d rate samples std| |];
+    try discriminate; cbn [contrast_met]; intros H.
+  - destruct (contrast_of many drawn moved) as [x'|] eqn:Ec; [injection H as <- <-|discriminate].
+    destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hs & s & D & E).
+    split; [refine (alone i _ F _ _); discriminate|split; [apply (share_found _ _ _ _ _ _ _ F Ec)|split]].
+    + intros size rate ->; apply (rate_of_copies _ _ _ _ Ec).
+    + exists squared, std; rewrite <- E; split; [exact (derived_nonneg r0 _ s D)|auto].
+  - apply guard_some in H as [_ H]; injection H as <- <-.
+    destruct (accumulated_found _ _ _ _ _ _ _ F) as (_ & _ & Hr & Hs & s & D & E).
+    split; [refine (alone i _ F _ _); discriminate|split; [rewrite share_seen; exact Hr|split]].
+    + intros size part E'; destruct (seen_is_no_copy _ _ _ _ E').
+    + exists squared, std; rewrite <- E; split; [exact (derived_nonneg r0 _ s D)|auto].
+Qed.
+
+Lemma ratio_nonneg squared std : 0 <= Q2R squared -> 0 < Q2R std -> 0 <= Q2R (squared / (std * std)).
+Proof.
+  intros Sq Hs; rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra).
+  apply Rmult_le_pos; [exact Sq|left; apply Rinv_0_lt_compat; nra].
+Qed.
+
+Lemma whole_found i m ratio :
+  mechanism_at c i = Some m -> whole_ratio many m = Some ratio -> single i /\ 0 <= Q2R ratio.
+Proof.
+  intros F W; assert (Kind : (exists moved squared d std, m = GaussianStep moved squared d std /\
+                                 ratio = further many (squared / (std * std))) \/
+            exists x met n, contrast_met many m = Some (x, met) /\ ratio = further n met).
+  { destruct m; cbn [whole_ratio] in W; [left; injection W as <-; eauto 6|right..];
+      (destruct (contrast_met _ _) as [[x met]|]; [|discriminate W]);
+      (destruct (whole_shift x) as [n|]; [|discriminate W]); injection W as <-; eauto. }
+  destruct Kind as [(moved & squared & d & std & -> & ->)|(x & met & n & E & ->)].
+  - destruct (gaussian_found _ _ _ _ _ (or_introl F)) as (_ & Hs & s & D & Es).
+    split; [refine (alone i _ F _ _); discriminate|].
+    apply further_nonneg, ratio_nonneg; [rewrite <- Es; exact (derived_nonneg r0 _ s D)|exact Hs].
+  - destruct (met_found _ _ _ _ F E) as (One & _ & _ & squared & std & Sq & Hs & ->).
+    split; [exact One|apply further_nonneg, ratio_nonneg; assumption].
+Qed.
+
 Lemma mu_squared_nonneg i : 0 <= mu_squared i.
 Proof.
-  pose proof (cost_nonneg i); pose proof (Pos_real many).
-  assert (0 <= far * far) by nra.
-  unfold mu_squared; destruct (mechanism_at c i) as [[]|] eqn:F; try lra; [apply Rmult_le_pos; assumption|].
+  pose proof (Pos_real many); assert (0 <= far * far) by nra.
+  unfold mu_squared, normal_ratio; fold (mechanism_at c i); destruct (mechanism_at c i) as [m|] eqn:F; [|lra].
+  assert (Whole : 0 <= match whole_ratio many m with Some ratio => Q2R ratio | None => 0 end).
+  { destruct (whole_ratio many m) as [ratio|] eqn:W; [apply (whole_found _ _ _ F W)|lra]. }
+  destruct m; try exact Whole.
   destruct (mixture_found _ _ _ _ _ _ _ _ F) as (_ & _ & _ & Hs & (s & D & E) & _).
   assert (S : 0 <= Q2R constant) by (rewrite <- E; exact (derived_nonneg r0 _ s D)).
   destruct (share_root many (Q2R (share i)) constant noise_std (proj1 (shares i)) Hs S) as [_ Root].
@@ -1788,20 +1854,51 @@ Proof.
   apply Rmult_lt_0_compat; [apply shares|nra].
 Qed.
 
+(** Where a sample holds all that two laws differ in, they are as far apart as without it. *)
+Lemma whole_below (with_first : bool) x n mu {A} (l : list A) p q :
+  distribution l p -> distribution l q -> 0 < Q2R (share_met x) <= 1 -> whole_shift x = Some n ->
+  contrasted with_first x mu l p q -> below_profile l p q (gaussian_profile (INR (Pos.to_nat n) * mu)).
+Proof.
+  intros Dp Dq Hr W; assert (One : Q2R (share_met x) = 1).
+  { assert (G : Qle_bool 1 (share_met x) = true)
+      by (destruct x; cbn [whole_shift] in W; try discriminate W; apply guard_some in W as [G _]; exact G).
+    apply Qle_bool_R in G; rewrite Q2R_number in G; lra. }
+  assert (Order : forall F a b, 0 <= a -> 0 <= b ->
+            (if with_first then removal_profile 1 F a b else addition_profile 1 F a b) = F a b)
+    by (intros F a b Ha Hb; pose proof (in_order_of_all with_first F a b Ha Hb) as E; rewrite Q2R_number in E; exact E).
+  assert (Turn : forall F G a b, 0 <= a -> 0 <= b -> (forall a b, 0 <= a -> 0 <= b -> G a b = gaussian_profile F a b) ->
+            turned G a b = gaussian_profile F a b).
+  { intros F G a b Ha Hb E; unfold turned; destruct (Rle_dec a b); [apply E; assumption|].
+    rewrite E by assumption; apply profile_turned; assumption. }
+  destruct x as [rate|part group|rate group|size rate|rate group]; cbn [whole_shift contrasted share_met] in *;
+    try discriminate W; apply guard_some in W as [_ <-]; rewrite ?One; intros B.
+  - change (INR (Pos.to_nat 1)) with 1; rewrite Rmult_1_l; intros a b Ha Hb.
+    specialize (B a b Ha Hb); rewrite <- (Order (gaussian_profile mu) a b Ha Hb); destruct with_first; exact B.
+  - intros a b Ha Hb; eapply Rle_trans; [apply (B a b Ha Hb)|]; right; apply Turn; try assumption.
+    intros u v Hu Hv; pose proof (in_order_of_all true (gaussian_profile (INR (Pos.to_nat group) * mu)) u v Hu Hv) as E.
+    rewrite Q2R_number in E; exact E.
+  - intros a b Ha Hb; specialize (B 1 ltac:(lra) a b Ha Hb); eapply Rle_trans; [exact B|]; right.
+    apply Turn; try assumption; intros u v Hu Hv; unfold exchanged.
+    replace ((1 - 1) * u * 1) with 0 by ring; replace ((v - u) * (1 - 1)) with 0 by ring.
+    rewrite profile_a0, !Rmult_1_r, Rmult_1_l by lra; ring.
+  - set (F := gaussian_profile (INR (Pos.to_nat group) * mu)).
+    assert (Near : forall u v, distribution l u -> distribution l v -> gathered 1 mu (Pos.to_nat group) l u v -> below_profile l u v F).
+    { intros u v Du Dv G a b Ha Hb; destruct Ha as [Ha|<-].
+      2:{ rewrite excess_zero by (try apply Dv; assumption); unfold F; rewrite profile_a0 by exact Hb; lra. }
+      destruct Hb as [Hb|<-].
+      2:{ unfold F; rewrite profile_b0 by lra; apply excess_le_mass; try assumption; try apply Dv; lra. }
+      assert (Hy : 0 < b / a) by (apply Rdiv_lt_0_compat; assumption).
+      specialize (G (b / a) (fun _ => b / a) Hy (fun _ => Rlt_le _ _ Hy)); rewrite !drawn_mean_all in G.
+      specialize (G (Rle_refl _)); apply (Rmult_le_compat_l a) in G; [|lra].
+      rewrite <- excess_scal in G by lra; unfold F; rewrite <- GaussianComposition.profile_scal in G by lra.
+      replace (a * 1) with a in G by ring; replace (a * (b / a)) with b in G by (field; lra); exact G. }
+    destruct with_first; [apply Near; assumption|]; intros a b Ha Hb.
+    rewrite (excess_turned l p q a b Dp Dq); replace (F a b) with (a - b + F b a) by (apply profile_turned; assumption).
+    apply Rplus_le_compat_l, (Near q p); assumption.
+Qed.
+
 Lemma one_at_most_exp i : 1 <= exp (cost i).
 Proof. rewrite <- exp_0; apply exp_le, cost_nonneg. Qed.
-
-Lemma further_root squared : 0 <= Q2R squared -> sqrt (Q2R (further many squared)) = INR times * sqrt (Q2R squared).
-Proof.
-  intros Sq; pose proof (Pos_real many); unfold further.
-  rewrite square_times, INR_positive, sqrt_mult by nra; rewrite sqrt_square by lra; reflexivity.
-Qed.
-
-Lemma further_nonneg squared : 0 <= Q2R squared -> 0 <= Q2R (further many squared).
-Proof.
-  intros Sq; pose proof (Pos_real many); unfold further; rewrite square_times.
-  apply Rmult_le_pos; [nra|exact Sq].
-Qed.
 
 Lemma answers_below l p q F :
   below_profile l p q F -> below_profile (map Answer l) (of_answers p) (of_answers q) F.
@@ -1851,13 +1948,6 @@ Proof.
   split; [exact (G x y Sxy m I)|exact (G y x (steps_sym _ _ _ _ (differ_at_sym j) Sxy) m I)].
 Qed.
 
-Lemma root_of_ratio squared b :
-  0 <= Q2R squared -> 0 < Q2R b -> sqrt (Q2R (squared / (b * b))) = sqrt (Q2R squared) / Q2R b.
-Proof.
-  intros Sq B; rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra).
-  rewrite sqrt_div by nra; rewrite sqrt_square by lra; reflexivity.
-Qed.
-
 Lemma laplace_cost_eq i moved squared d b :
   mechanism_at c i = Some (LaplaceStep moved squared d b) -> cost i = sqrt (Q2R squared) / Q2R b.
 Proof. intros F; unfold cost; rewrite F; reflexivity. Qed.
@@ -1892,9 +1982,9 @@ Proof.
   assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
   assert (Ints : forall x i, exists n, value r h x i = IZR n)
     by (intros u i; destruct (Whole u i) as [n ->]; eauto).
-  pose proof (whole_moves h x y (further many squared) Ints (further_nonneg _ Sq)
+  pose proof (whole_moves h x y (further many squared) Ints (further_nonneg many _ Sq)
                 (Rle_trans _ _ _ (far_in_l1 h times j squared d s x y D E Read R (ex_intro _ times (conj (le_n _) Dxy)))
-                   (Req_le _ _ (eq_sym (further_root _ Sq))))) as M.
+                   (Req_le _ _ (eq_sym (further_root many _ Sq))))) as M.
   rewrite l1_total in M; unfold whole_root in M; rewrite Q2R_integer in M; apply le_IZR in M.
   unfold next_messages, next_law; rewrite N; apply numbers_below.
   apply (vector_geometric_profile (dimension r h) (cuts r h) (fun i => Int_part (value r h x i))
@@ -1917,7 +2007,7 @@ Proof.
   assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
   assert (Near : norm (sub (V := euclidean (dimension r h)) (value r h x) (value r h y))
                  <= sqrt (Q2R (further many squared))).
-  { rewrite (further_root _ Sq).
+  { rewrite (further_root many _ Sq).
     apply (far_within (fun x y => norm (sub (V := euclidean (dimension r h)) (value r h x) (value r h y)))
              _ j); [| |apply (part_sensitivity (euclidean (dimension r h)) h j squared d s (value r h) D E
                               (fun data => Read j data R) R)|exact Dxy].
@@ -1926,7 +2016,7 @@ Proof.
       extensionality i; unfold sub; simpl; ring. }
   set (u := fun i => Int_part (value r h x i)); set (v := fun i => Int_part (value r h y i)).
   set (gap := sub (V := euclidean (dimension r h)) (value r h x) (value r h y)) in Near.
-  pose proof (norm_pos gap) as Pn; apply (Rmult_le_compat _ _ _ _ Pn Pn Near) in Near; rewrite sqrt_sqrt in Near by exact (further_nonneg _ Sq).
+  pose proof (norm_pos gap) as Pn; apply (Rmult_le_compat _ _ _ _ Pn Pn Near) in Near; rewrite sqrt_sqrt in Near by exact (further_nonneg many _ Sq).
   rewrite norm_sq in Near; unfold next_messages, next_law; rewrite N.
   assert (Squares : total (seq 0 (dimension r h)) (fun i => (IZR (u i) - IZR (v i)) * (IZR (u i) - IZR (v i)))
                     <= INR (Z.to_nat (Qfloor (further many squared)))).
@@ -2248,7 +2338,7 @@ Proof.
     split; [exact P2|]; destruct (Root _ Rest) as [_ ->]; fold t2; unfold Rdiv; ring. }
   assert (P2 : 0 < t2) by apply (Root2 1%positive).
   assert (Mu : sqrt (mu_squared (mechanism_of h)) = far * sqrt (Q2R constant) / t1).
-  { unfold mu_squared; rewrite F; apply Root1; reflexivity. }
+  { unfold mu_squared, normal_ratio; fold (mechanism_at c (mechanism_of h)); rewrite F; apply Root1; reflexivity. }
   unfold next_messages, next_law; rewrite N, Mu; apply numbers_below.
   set (o := vector_outcomes (dimension r h) (cuts r h)).
   pose proof (fun part => mixture_draws h rate r0 part Samples ltac:(lra)) as Draw.
@@ -2298,7 +2388,8 @@ Proof.
               (of_numbers (on_samples (draws_of (sampled_by r h)) M (sampled_parties r h) x))
               (of_numbers (on_samples (draws_of (sampled_by r h)) M (sampled_parties r h) y)) (profile L)).
     { apply Bound; [apply numbers_distribution, on_samples_distribution; assumption..|].
-      unfold apart; rewrite F; fold sh; unfold sampled_ratio.
+      unfold apart, lossless, beside_normal; fold (mechanism_at c (mechanism_of h)); rewrite F; cbn [whole_ratio contrast_met].
+      fold sh; unfold sampled_ratio.
       assert (Kind : r0 = AddRemoveOne \/ r0 <> AddRemoveOne /\
                 forall one, contrast_of_mixture rate many r0 = one -> one = Batched (drawn_at_most rate many) 1)
         by (destruct r0; [right|right|left]; try split; try discriminate; intros one <-; reflexivity).
@@ -2364,34 +2455,76 @@ Lemma round_loss with_first h j x y L :
     (followed L (sqrt (mu_squared (mechanism_of h)))).
 Proof.
   intros R Same Sxy O Bounds; assert (B := Bounds); destruct B as (PL & CL & Bound).
-  assert (Lossy : mu_squared (mechanism_of h) = 0 ->
-            apart with_first (mechanism_of h) (next_messages r h) (next_law r x h) (next_law r y h) ->
+  assert (Lossy : forall m, mechanism_at c (mechanism_of h) = Some m -> whole_ratio many m = None ->
+            match m with MixtureStep _ _ _ _ _ _ _ => False | _ => True end ->
+            beside_normal with_first (mechanism_of h) (next_messages r h) (next_law r x h) (next_law r y h) ->
             below_profile (next_messages r h) (next_law r x h) (next_law r y h)
               (followed L (sqrt (mu_squared (mechanism_of h))))).
-  { intros Zero A a b Ha Hb; rewrite Zero, sqrt_0, followed_by_nothing; apply Bound; auto using laws. }
+  { intros m F W Kind A a b Ha Hb.
+    assert (Zero : mu_squared (mechanism_of h) = 0).
+    { unfold mu_squared, normal_ratio; fold (mechanism_at c (mechanism_of h)); rewrite F.
+      destruct m; try destruct Kind; rewrite W; reflexivity. }
+    rewrite Zero, sqrt_0, followed_by_nothing; apply Bound; auto using laws.
+    unfold apart, lossless; fold (mechanism_at c (mechanism_of h)); rewrite F, W; exact A. }
+  (* where nothing is hidden, a Gaussian step on samples is one on all records *)
+  assert (Normal : forall m, mechanism_at c (mechanism_of h) = Some m -> forall ratio mu, whole_ratio many m = Some ratio ->
+            match m with MixtureStep _ _ _ _ _ _ _ => False | _ => True end -> sqrt (Q2R ratio) = mu ->
+            below_profile (next_messages r h) (next_law r x h) (next_law r y h) (gaussian_profile mu) ->
+            below_profile (next_messages r h) (next_law r x h) (next_law r y h)
+              (followed L (sqrt (mu_squared (mechanism_of h))))).
+  { intros m F ratio mu W Kind Root B a b Ha Hb.
+    assert (Mu : mu_squared (mechanism_of h) = Q2R ratio).
+    { unfold mu_squared, normal_ratio; fold (mechanism_at c (mechanism_of h)); rewrite F.
+      destruct m; try destruct Kind; rewrite W; reflexivity. }
+    rewrite Mu, Root; eapply Rle_trans; [apply (B a b Ha Hb)|].
+    rewrite <- nothing_followed; apply followed_at_most; try assumption; [apply nothing_proper| |rewrite <- Root; apply sqrt_pos].
+    intros a' b' Ha' Hb'; rewrite profile_nothing; apply CL; assumption. }
+  assert (Met : forall m, mechanism_at c (mechanism_of h) = Some m -> forall x' ratio mu, contrast_met many m = Some (x', ratio) ->
+            sqrt (Q2R ratio) = mu ->
+            contrasted with_first x' mu (next_messages r h) (next_law r x h) (next_law r y h) ->
+            beside_normal with_first (mechanism_of h) (next_messages r h) (next_law r x h) (next_law r y h) ->
+            below_profile (next_messages r h) (next_law r x h) (next_law r y h)
+              (followed L (sqrt (mu_squared (mechanism_of h))))).
+  { intros m F x' ratio mu Em Root A A'; destruct (met_found _ _ _ _ F Em) as (_ & Share & _ & squared & std & Sq & Hs & Er).
+    assert (Kind : match m with MixtureStep _ _ _ _ _ _ _ => False | _ => True end) by (destruct m; try exact Logic.I; discriminate Em).
+    assert (W : whole_ratio many m = option_map (fun n => further n ratio) (whole_shift x'))
+      by (destruct m; try discriminate Em; cbn [whole_ratio]; rewrite Em; reflexivity).
+    destruct (whole_shift x') as [n|] eqn:Wx; [|apply (Lossy m F W Kind A')].
+    apply (Normal m F _ (INR (Pos.to_nat n) * mu) W Kind).
+    - rewrite further_root, Root by (rewrite Er; apply ratio_nonneg; assumption); reflexivity.
+    - apply (whole_below with_first x'); auto using laws. }
   destruct (round h) as [(s & std0 & Round)|
     [((moved & squared & d & std & F) & _)|[Pure|((m & F & Mixed) & _)]]];
     [| |pose proof Pure as ((m & F & In & Not) & _)|].
   4:{ destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|[G|G]]]]];
         [..|exact (mixture_below with_first h j x y L G R Same Sxy O Bounds)|].
-      5:{ destruct m; try discriminate Mixed; [destruct G as (? & ? & ? & ? & ? & ? & G & _); congruence|].
-          apply Lossy; [unfold mu_squared; rewrite F; reflexivity|].
-          unfold apart; rewrite F; apply (accumulated_below with_first h j x y _ _ _ _ _ _ G F R Same O). }
+      5:{ destruct m as [| | | | | | | | |moved squared d rate samples std| |]; try discriminate Mixed;
+            [destruct G as (? & ? & ? & ? & ? & ? & G & _); congruence|].
+          pose proof (accumulated_below with_first h j x y _ _ _ _ _ _ G F R Same O) as A.
+          assert (A' : beside_normal with_first (mechanism_of h) (next_messages r h) (next_law r x h) (next_law r y h))
+            by (unfold beside_normal; rewrite F; exact A).
+          destruct (Pos.leb (many * samples) most_copies) eqn:Few.
+          - destruct (accumulated_found _ _ _ _ _ _ _ F) as (_ & _ & _ & Hs & s & D & Es).
+            refine (Met _ F _ (squared / (std * std))%Q (sqrt (Q2R squared) / Q2R std) _ _ A A').
+            + cbn [contrast_met]; rewrite Few; reflexivity.
+            + apply root_of_ratio; [rewrite <- Es; exact (derived_nonneg r0 _ s D)|exact Hs].
+          - apply (Lossy _ F); [|exact Logic.I|exact A'].
+            cbn [whole_ratio contrast_met]; rewrite Few; reflexivity. }
       all: rewrite F in G; exfalso.
       - destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); injection G as ->; discriminate Mixed.
       - destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); injection G as ->; discriminate Mixed.
       - destruct G as (? & ? & G & _); injection G as ->; discriminate Mixed.
       - destruct G as (? & ? & ? & ? & ? & G & _); injection G as ->; discriminate Mixed. }
-  2:{ apply Lossy; [unfold mu_squared; rewrite F; reflexivity|].
-      unfold apart; rewrite F; destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|[G|G]]]]]; rewrite F in G.
+  2:{ apply (Lossy _ F eq_refl Logic.I); unfold beside_normal; rewrite F; destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|[G|G]]]]]; rewrite F in G.
       - apply (discrete_gaussian_below h j x y _ _ _ _ G F R Sxy).
       - destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); discriminate G.
       - destruct G as (? & ? & G & _); discriminate G.
       - destruct G as (? & ? & ? & ? & ? & G & _); discriminate G.
       - destruct G as (? & ? & ? & ? & ? & ? & ? & G & _); discriminate G.
       - destruct G as (? & ? & ? & ? & ? & ? & G & _); discriminate G. }
-  2:{ apply Lossy; [unfold mu_squared; rewrite F; destruct m; try reflexivity; [discriminate Not|discriminate In]|].
-      unfold apart; rewrite F; destruct m as [| | | | |truth answers|drawn moved squared d b|moved squared d b| | | |]; try discriminate In;
+  2:{ apply (Lossy _ F); [destruct m; try reflexivity; try discriminate Not; discriminate In
+                         |destruct m; try exact Logic.I; discriminate In|].
+      unfold beside_normal; rewrite F; destruct m as [| | | | |truth answers|drawn moved squared d b|moved squared d b| | | |]; try discriminate In;
         try discriminate Not; [> | | | |exact (pure_below h j x y Pure R Sxy)];
         destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|[G|G]]]]]; rewrite F in G;
         try (destruct G as (? & ? & ? & ? & ? & ? & ? & G & _); discriminate G);
@@ -2410,16 +2543,24 @@ Proof.
   pose proof (fun data => noisy_laws h s std0 data Round) as Laws.
   assert (Kept := Round); destruct Round as (_ & Hs & Ps & Kind & Sens & _).
   destruct Kind as [Plain|S].
-  { assert (Step := Plain); destruct Step as ((moved & squared & d & std & F) & _).
-    unfold mu_squared; rewrite F; intros a b Ha Hb.
-    eapply Rle_trans; [apply (far_gdp h s std0 j x y Kept Plain R Sxy a b Ha Hb)|].
-    rewrite <- nothing_followed; apply followed_at_most; try assumption; [apply nothing_proper| |apply sqrt_pos].
-    intros a' b' Ha' Hb'; rewrite profile_nothing; apply CL; assumption. }
+  { assert (Step := Plain); destruct Step as ((moved & squared & d & std & F) & _ & Ec).
+    apply (Normal _ F _ (sqrt (far * far * cost (mechanism_of h))) eq_refl Logic.I);
+      [|apply (far_gdp h s std0 j x y Kept Plain R Sxy)].
+    f_equal; unfold further; rewrite square_times; f_equal; unfold cost; rewrite F.
+    destruct (gaussian_found _ _ _ _ _ (or_introl F)) as (_ & Hs' & _).
+    rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra); reflexivity. }
   pose proof (drawn_distribution h s std0 S) as Draw.
   destruct S as (drawn & moved & squared & d & std & F & Es & En & As & Ea & U & In_sample & Absent).
-  apply Lossy; [unfold mu_squared; rewrite F; reflexivity|].
-  destruct (sampled_found _ _ _ _ _ _ F) as (Em & _); unfold apart; rewrite F, Messages, !Law.
-  destruct (contrast_of many drawn moved) as [contrast|] eqn:Ec; [|exact Logic.I].
+  destruct (sampled_found _ _ _ _ _ _ F) as (Em & _ & Hs' & t0 & D & Et).
+  destruct (contrast_of many drawn moved) as [contrast|] eqn:Ec.
+  2:{ apply (Lossy _ F); [|exact Logic.I|unfold beside_normal; rewrite F, Ec; exact Logic.I].
+      cbn [whole_ratio contrast_met]; rewrite Ec; reflexivity. }
+  assert (A : contrasted with_first contrast (sqrt (Q2R squared) / Q2R std) (next_messages r h) (next_law r x h) (next_law r y h)).
+  2:{ refine (Met _ F contrast (squared / (std * std))%Q (sqrt (Q2R squared) / Q2R std) _ _ A _).
+      - cbn [contrast_met]; rewrite Ec; reflexivity.
+      - apply root_of_ratio; [rewrite <- Et; exact (derived_nonneg r0 _ t0 D)|exact Hs'].
+      - unfold beside_normal; rewrite F, Ec; exact A. }
+  clear Lossy Normal Met; rewrite Messages, !Law.
   set (o := vector_outcomes (dimension r h) (cuts r h)) in *.
   set (M := noisy_vector (dimension r h) (value r h) std0) in *; set (mu := sqrt (Q2R squared) / Q2R std).
   assert (Pmu : 0 <= mu).
@@ -2674,8 +2815,6 @@ Lemma unit_of_one n : unit_steps (Claim r0 1 n) = 1%positive /\ known_unit (Clai
 Proof. apply unit_of_own. Qed.
 
 (** A step, to everybody. *)
-Definition single (i : positive) : Prop := forall j, steps_of c j i = [i].
-
 Lemma unrolled_one j m : single m -> unrolled j [(m, 1%positive)] = [m].
 Proof. intros One; unfold unrolled; simpl; rewrite (One j); reflexivity. Qed.
 
@@ -3232,12 +3371,6 @@ Proof.
   unfold contrast_of_mixture; destruct moved; (split; [assumption|discriminate]).
 Qed.
 
-Lemma share_seen rate number : share_met (seen_by_each rate number) = rate.
-Proof. unfold seen_by_each; destruct (Pos.eqb number 1); reflexivity. Qed.
-
-Lemma seen_is_no_copy rate number size records : seen_by_each rate number <> Copied size records.
-Proof. unfold seen_by_each; destruct (Pos.eqb number 1); discriminate. Qed.
-
 (** The same laws on both sides are not apart. *)
 Lemma apart_diag with_first i : apart with_first i [tt] (fun _ => 1) (fun _ => 1).
 Proof.
@@ -3263,13 +3396,14 @@ Proof.
         revert Hr; generalize (Q2R (any_of rate group)) as q; intros q Hr.
         apply Rplus_le_le_0_compat; apply P0; repeat apply Rmult_le_pos; lra. }
     apply (sampled_diag with_first); try assumption; [lra|apply P]. }
-  unfold apart;
+  unfold apart; destruct (lossless table many i) eqn:Plain.
+  { intros a b Ha Hb; rewrite excess_diag by exact One; apply Rle_refl. }
+  clear Plain; unfold beside_normal;
     destruct (mechanism_at c i)
       as [[|drawn moved squared d std|moved squared d b'|moved squared d b'|moved squared d std
           |truth answers|drawn moved squared d b'|moved squared d b'|moved constant e squared d rate std
           |moved squared d rate samples std| |]|] eqn:F;
     try exact I.
-  - intros a b Ha Hb; rewrite excess_diag by exact One; apply Rle_refl.
   - destruct (contrast_of many drawn moved) as [x|] eqn:Ec; [|exact Logic.I].
     apply Normal; [apply (share_found _ _ _ _ _ _ _ _ F Ec)|].
     intros size part ->; apply (rate_of_copies _ _ _ _ _ Ec).
@@ -3335,13 +3469,14 @@ Proof.
   assert (Bound : forall A (o : list A) p q, distribution o p -> distribution o q ->
             apart with_first i o p q ->
             sound_list k /\ below_profile o p q (profile (stands_for (Q2R step) (unit_of w) k))).
-  { intros A o p q Dp Dq; unfold apart; rewrite F.
+  { intros A o p q Dp Dq; unfold apart, lossless; fold (mechanism_at c i); rewrite F; unfold beside_normal; rewrite F.
     assert (Normal : forall x ratio mu, 0 < Q2R (share_met x) <= 1 ->
               (forall size rate, x = Copied size rate -> 0 < Q2R rate < 1) ->
+              (forall rate group, x = Gathered rate group -> 0 < Q2R rate < 1) ->
               0 < Q2R ratio -> sqrt (Q2R ratio) = mu -> contrasted with_first x mu o p q ->
               contrast_losses x w bits ratio step dense tail = Some (l, l') ->
               sound_list k /\ below_profile o p q (profile (stands_for (Q2R step) (unit_of w) k))).
-    { intros x ratio mu Hr Many Hm Eroot W E'.
+    { intros x ratio mu Hr Many Part Hm Eroot W E'.
       unfold contrast_losses in E'; cbv zeta in E'.
       destruct x as [rate|part group|rate group|size rate|rate group]; cbn [contrasted share_met] in *.
       - pose proof (step_losses_sound w bits _ _ step Hw Hb Hstep Hm Hr _ _ _ _ E' A o p q Dp
@@ -3358,29 +3493,36 @@ Proof.
       - rewrite <- Eroot in W; apply (copies_losses_sound w bits _ size rate step dense tail _ Hw Hb Hm
                                          (Many _ _ eq_refl) Hstep
                                          (Twice _ E') A o p q Dp Dq W).
-      - rewrite <- Eroot in W; destruct (Qle_bool 1 rate) eqn:G1.
-        + apply Qle_bool_R in G1; rewrite Q2R_number in G1; replace (Q2R rate) with 1 in W by lra.
-          assert (Root : sqrt (Q2R (further group ratio)) = INR (Pos.to_nat group) * sqrt (Q2R ratio))
-            by (apply further_root; lra).
-          assert (Pf : 0 < Q2R (further group ratio)).
-          { pose proof (Pos_real group); unfold further; rewrite square_times; apply Rmult_lt_0_compat; [nra|exact Hm]. }
-          destruct (gathered_all_sound w bits _ _ _ step _ _ _ _ Hw Hb Pf Root Hstep E' A o p q Dp Dq) as [S1 S2].
-          unfold k; destruct with_first; [apply S1, W|apply S2, W].
-        + apply Qle_bool_R_false in G1; rewrite Q2R_number in G1.
-          destruct (gathered_losses_sound w bits _ group rate step _ _ _ _ Hw Hb Hm ltac:(lra) Hstep E' A o p q Dp Dq)
-            as [S1 S2].
-          unfold k; destruct with_first; [apply S1, W|apply S2, W]. }
+      - rewrite <- Eroot in W.
+        destruct (gathered_losses_sound w bits _ group rate step _ _ _ _ Hw Hb Hm (Part _ _ eq_refl) Hstep E' A o p q Dp Dq)
+          as [S1 S2].
+        unfold k; destruct with_first; [apply S1, W|apply S2, W]. }
+    assert (Met : forall m' x ratio squared std, mechanism_at c i = Some m' -> contrast_met many m' = Some (x, ratio) ->
+              whole_ratio many m' = None -> 0 < Q2R squared ->
+              contrast_losses x w bits ratio step dense tail = Some (l, l') ->
+              ratio = (squared / (std * std))%Q -> 0 < Q2R std ->
+              contrasted with_first x (sqrt (Q2R squared) / Q2R std) o p q ->
+              sound_list k /\ below_profile o p q (profile (stands_for (Q2R step) (unit_of w) k))).
+    { intros m' x ratio squared std F' Em Ew Sq E' Er Hs W.
+      destruct (met_found many i m' x ratio F' Em) as (_ & Share & Many & _).
+      assert (Wx : whole_shift x = None).
+      { destruct m'; try discriminate Em; cbn [whole_ratio] in Ew; rewrite Em in Ew;
+          (destruct (whole_shift x); [discriminate Ew|reflexivity]). }
+      destruct (ratio_root squared std Sq Hs) as [Pm Root]; rewrite <- Er in Pm, Root.
+      refine (Normal x ratio (sqrt (Q2R squared) / Q2R std) Share Many _ Pm Root W E').
+      intros rate group ->; cbn [whole_shift share_met] in *; unfold guard in Wx.
+      destruct (Qle_bool 1 rate) eqn:G; [discriminate Wx|]; apply Qle_bool_R_false in G; rewrite Q2R_number in G; lra. }
     destruct m as [|drawn moved squared d std|moved squared d scale|moved squared d scale|moved squared d std
                   |truth answers|drawn moved squared d scale|moved squared d scale
                   |moved constant e squared d rate std|moved squared d rate samples std| |];
       cbn [losses_of] in E; try discriminate E.
-    - destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hs & _).
-      destruct (contrast_of many drawn moved) as [x|] eqn:Ec; [|discriminate].
-      destruct (positive_number squared) eqn:Gq; [|discriminate]; apply positive_number_R in Gq.
-      destruct (ratio_root squared std Gq Hs) as [Pm Root].
-      intros W; apply (Normal x (squared / (std * std))%Q (sqrt (Q2R squared) / Q2R std)); try assumption.
-      + apply (share_found _ _ _ _ _ _ _ _ F Ec).
-      + intros size part ->; apply (rate_of_copies _ _ _ _ _ Ec).
+    - destruct (contrast_met many _) as [[x ratio]|] eqn:Em; [|discriminate E].
+      destruct (whole_ratio many _) as [|] eqn:Ew; [discriminate E|].
+      destruct (positive_number squared) eqn:Gq; [|discriminate E]; apply positive_number_R in Gq.
+      destruct (contrast_of many drawn moved) as [x'|] eqn:Ec; cbn [contrast_met] in Em; rewrite Ec in Em; [|discriminate Em].
+      intros W; destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hs & _).
+      apply (Met _ x ratio squared std F); try assumption; cbn [contrast_met]; rewrite ?Ec; try exact Em;
+        injection Em as <- <-; [reflexivity|exact W].
     - destruct (laplace_found _ _ _ _ _ (or_introl F)) as (_ & B & _ & s & D & Es).
       assert (Sq : 0 <= Q2R squared) by (rewrite <- Es; exact (derived_nonneg r0 d s D)).
       pose proof (further_nonneg many _ Sq) as Sq'.
@@ -3432,19 +3574,20 @@ Proof.
       apply andb_true_iff in G as [_ Gq]; apply positive_number_R in Gq.
       destruct (mixture_found _ _ _ _ _ _ _ _ F) as (_ & _ & _ & Hs & _).
       destruct (mixture_share _ _ _ _ _ _ _ _ F) as [Share Not], (shares i) as [_ S1].
-      intros W; apply (Normal _ _ _ Share (fun size records E' => match Not size records E' with end)) with (4 := E) (3 := W);
-        [|reflexivity].
+      assert (Whole : forall rate' n, contrast_of_mixture rate many moved = Gathered rate' n -> 0 < Q2R rate' < 1)
+        by (intros rate' n; unfold contrast_of_mixture; destruct moved; discriminate).
+      intros W; refine (Normal _ _ _ Share (fun size records E' => match Not size records E' with end) Whole _ eq_refl W E).
       unfold sampled_ratio; set (n := match moved with ZeroOutOne => _ | _ => many end).
       assert (Rest : Q2R (1 - share i) = 1 - Q2R (share i)) by (rewrite Q2R_minus, Q2R_number; reflexivity).
       destruct (share_root n (1 - Q2R (share i)) squared std ltac:(lra) Hs ltac:(lra)) as [_ Root].
       destruct (Root _ Rest) as [-> _]; pose proof (Pos_real n).
       apply Rdiv_lt_0_compat; [apply Rmult_lt_0_compat; [nra|exact Gq]|apply Rmult_lt_0_compat; nra].
-    - destruct (Pos.leb (many * samples) most_copies && positive_number squared)%bool eqn:G; [|discriminate E].
-      apply andb_true_iff in G as [_ Gq]; apply positive_number_R in Gq.
-      destruct (accumulated_found _ _ _ _ _ _ _ F) as (_ & _ & Hr & Hs & _), (ratio_root squared std Gq Hs) as [Pm Root].
-      intros W; apply (Normal _ (squared / (std * std))%Q (sqrt (Q2R squared) / Q2R std)) with (6 := E); try assumption.
-      + rewrite share_seen; exact Hr.
-      + intros size records E'; destruct (seen_is_no_copy _ _ _ _ E'). }
+    - destruct (contrast_met many _) as [[x ratio]|] eqn:Em; [|discriminate E].
+      destruct (whole_ratio many _) as [|] eqn:Ew; [discriminate E|].
+      destruct (positive_number squared) eqn:Gq; [|discriminate E]; apply positive_number_R in Gq.
+      pose proof Em as Em'; cbn [contrast_met] in Em'; apply guard_some in Em' as [_ Em']; injection Em' as <- <-.
+      intros W; destruct (accumulated_found _ _ _ _ _ _ _ F) as (_ & _ & _ & Hs & _).
+      apply (Met _ _ _ squared std F Em); auto. }
   assert (One : distribution [tt] (fun _ : unit => 1)) by (split; [intros u _; lra|simpl; ring]).
   destruct (Bound unit [tt] _ _ One One (apart_diag with_first i)) as [Sk Diag].
   split; [exact Sk|split; [apply stands_proper; assumption|split]].
@@ -3459,26 +3602,22 @@ Lemma mu_squared_above_sound p i :
   (0 <= p)%Z ->
   mu_squared i <= match mu_squared_above table many share p i with Some z => IZR z / unit_of p | None => 0 end.
 Proof.
-  intros Hp; unfold mu_squared_above, normal_ratio, mu_squared; fold (mechanism_at c i).
-  destruct (mechanism_at c i) as [[moved squared d std| | | | | | | |moved constant e squared d rate std| | |]|] eqn:F;
-    try lra; [|apply rational_ceiling, Hp].
-  destruct (gaussian_leaf i _ _ F (or_introl eq_refl)) as (_ & E & _).
-  rewrite E, <- square_times; apply rational_ceiling, Hp.
+  intros Hp; unfold mu_squared_above, mu_squared; destruct (normal_ratio table many share i); [apply rational_ceiling, Hp|lra].
 Qed.
 
-Lemma lossless_plain i : lossless table i = true -> plain i /\ single i.
+Lemma lossless_plain i : lossless table many i = true -> plain many i /\ single i.
 Proof.
-  unfold lossless; fold (mechanism_at c i).
-  destruct (mechanism_at c i) as [[moved squared d std| | | | | | | | | | |]|] eqn:F; try discriminate; intros _.
-  split; [exists moved, squared, d, std; exact F|refine (alone i _ F _ _); discriminate].
+  unfold lossless; fold (mechanism_at c i); destruct (mechanism_at c i) as [m|] eqn:F; [|discriminate].
+  destruct (whole_ratio many m) as [ratio|] eqn:W; [|discriminate]; intros _.
+  split; [exists m, ratio; auto|apply (whole_found many i m ratio F W)].
 Qed.
 
 Lemma summed_sound p counts sum others (K : positive -> loss) :
   (0 <= p)%Z -> summed table many share p counts = (sum, others) ->
-  (forall mn, In mn others -> single (fst mn)) -> (forall i, plain i -> K i = nothing) ->
+  (forall mn, In mn others -> single (fst mn)) -> (forall i, plain many i -> K i = nothing) ->
   total (unrolled counts) mu_squared <= IZR sum / unit_of p /\
   alike (all_of K (unrolled counts)) (all_of K (unrolled others)) /\
-  (forall i, In i (unrolled counts) -> plain i \/ In i (unrolled others)).
+  (forall i, In i (unrolled counts) -> plain many i \/ In i (unrolled others)).
 Proof.
   intros Hp E One Nothing; pose proof (unit_pos p Hp) as P; revert sum others E One.
   induction counts as [|[i n] counts IH]; intros sum others; cbn [summed].
@@ -3486,15 +3625,15 @@ Proof.
     split; [apply alike_refl|intros i []].
   - destruct (summed table many share p counts) as [rest found]; intros E One; apply pair_equal_spec in E as [<- <-].
     assert (Alone : single i).
-    { destruct (lossless table i) eqn:Ls; [apply lossless_plain, Ls|apply (One (i, n) (or_introl eq_refl))]. }
+    { destruct (lossless table many i) eqn:Ls; [apply lossless_plain, Ls|apply (One (i, n) (or_introl eq_refl))]. }
     destruct (IH _ _ eq_refl) as (Le & Same & All).
-    { intros mn I; apply One; destruct (lossless table i); [exact I|right; exact I]. }
+    { intros mn I; apply One; destruct (lossless table many i); [exact I|right; exact I]. }
     rewrite (unrolled_cons _ counts), total_app, (unrolled_alone i n Alone), total_repeat, INR_positive; split; [|split].
     + pose proof (mu_squared_above_sound p i Hp) as Low; pose proof (Pos_real n) as Pn.
       destruct (mu_squared_above table many share p i) as [z|].
       * rewrite plus_IZR, mult_IZR; apply (Rmult_le_compat_l (IZR (Zpos n))) in Low; [|lra]; unfold Rdiv in *; lra.
       * apply (Rmult_le_compat_l (IZR (Zpos n))) in Low; lra.
-    + destruct (lossless table i) eqn:Ls.
+    + destruct (lossless table many i) eqn:Ls.
       * apply alike_trans with (2 := Same), alike_trans with (1 := all_of_app _ _ _).
         apply alike_trans with (1 := alike_comm _ _), alike_trans with (2 := alike_nothing _).
         apply alike_both_r; induction (Pos.to_nat n) as [|k IHk]; [apply alike_refl|].
@@ -3503,7 +3642,7 @@ Proof.
       * rewrite (unrolled_cons _ found), (unrolled_alone i n Alone).
         apply alike_trans with (1 := all_of_app _ _ _), alike_trans with (2 := alike_sym _ _ (all_of_app _ _ _)).
         apply alike_both_r, Same.
-    + intros j J; apply in_app_or in J as [J|J]; destruct (lossless table i) eqn:Ls.
+    + intros j J; apply in_app_or in J as [J|J]; destruct (lossless table many i) eqn:Ls.
       * left; apply repeat_spec in J as ->; apply lossless_plain, Ls.
       * right; rewrite (unrolled_cons _ found), (unrolled_alone i n Alone); apply in_or_app; left; exact J.
       * apply All, J.
@@ -3661,9 +3800,10 @@ Proof.
   assert (Listed : forall mn, In mn counts -> exists l, In (fst mn, snd mn, l) found).
   { intros mn I; rewrite <- Counts in I; apply in_map_iff in I as ([[i n] l] & <- & I); exists l; exact I. }
   (* those that are summed have none *)
-  assert (Plain : forall i, plain i -> K i = nothing).
-  { intros i (moved & squared & d & std & F); unfold K, losses_at; fold (mechanism_at c i); rewrite F.
-    reflexivity. }
+  assert (Plain : forall i, plain many i -> K i = nothing).
+  { intros i (m & ratio & F & W); unfold K, losses_at; fold (mechanism_at c i); rewrite F.
+    destruct m; try discriminate W; try reflexivity; cbn [losses_of]; rewrite W;
+      destruct (contrast_met many _) as [[x met]|]; reflexivity. }
   assert (Alone : forall mn, In mn counts -> single (fst mn)).
   { intros mn I; destruct (Listed mn I) as [l J]; apply (Sound _ _ _ J). }
   destruct (summed_sound (w + bits) _ _ _ K ltac:(lia) Su Alone Plain) as (Spent & Same & All).
@@ -3674,7 +3814,7 @@ Proof.
   { intros i I; destruct (All i I) as [Pl|J].
     - rewrite (Plain i Pl); split; [apply nothing_proper|split].
       + intros a b _ _; rewrite profile_nothing; apply Rle_refl.
-      + destruct Pl as (moved & squared & d & std & F); intros l p q _ _; unfold apart; rewrite F.
+      + destruct Pl as (m & ratio & F & W); intros l p q _ _; unfold apart, lossless; fold (mechanism_at c i); rewrite F, W.
         intros B a b Ha Hb'; rewrite profile_nothing; apply B; assumption.
     - apply in_flat_map in J as (mn & J & J'); destruct (Listed mn J) as [l L].
       destruct (Sound _ _ _ L) as (One & _ & B & _).

@@ -208,6 +208,7 @@ UNLIKE = {
         MEAN,
     ),
     "samples of all records under one noise": (accumulated(3, 1, 20.0), MEAN),
+    "samples of all records": tuple(sampled(1, 9.0 + k) for k in range(5)),
     "samples under one noise of which a record is zeroed out": (
         Repeated(accumulated(2, 1 / 16, 4.0, Adjacency.ZERO_OUT_ONE), 20),
     ),
@@ -255,6 +256,10 @@ GROUPS = {
     "records zeroed out of Poisson samples": (
         4,
         (Repeated(sampled(1 / 64, 2.0, Adjacency.ZERO_OUT_ONE), 30),),
+    ),
+    "samples of all records beside others": (
+        3,
+        (sampled(1, 9.0), accumulated(2, 1, 40.0), Repeated(sampled(1 / 64, 1.0), 50), MEAN),
     ),
     "batches": (3, (Repeated(DRAWN[0], 10), MEAN_REPLACED)),
     "a batch of all records": (2, (SampledWithoutReplacement(MEAN_REPLACED, 60, 100),)),

@@ -880,13 +880,13 @@ RULES = {
     ),
     "several samples at the price of one": (
         "Checker",
-        "contrast_losses (seen_by_each rate (group * samples))",
-        "contrast_losses (seen_by_each rate group)",
+        "(seen_by_each rate (group * samples), squared",
+        "(seen_by_each rate group, squared",
     ),
     "samples of several records at the price of one's": (
         "Checker",
-        "contrast_losses (seen_by_each rate (group * samples))",
-        "contrast_losses (seen_by_each rate samples)",
+        "(seen_by_each rate (group * samples), squared",
+        "(seen_by_each rate samples, squared",
     ),
     "two copies at the price of one": (
         "Checker",
@@ -909,6 +909,16 @@ RULES = {
         "filter (fun copy => Nat.eqb (fst copy) 0) drawn",
     ),
     "a loss below that of no step": ("GeometricLoss", "masses := [2 ^ w]", "masses := [2 ^ w - 1]"),
+    "half of everybody is everybody": (
+        "Checker",
+        "Gathered _ group => guard (Qle_bool 1 (share_met x)) group",
+        "Gathered _ group => guard (Qle_bool (1 # 2) (share_met x)) group",
+    ),
+    "everybody's samples that move as far as one record": (
+        "Checker",
+        "option_map (fun n => further n ratio) (whole_shift x)",
+        "option_map (fun n => ratio) (whole_shift x)",
+    ),
 }
 MEANINGS = {
     "nothing is allowed": ("Certificate", "if concerns e j\n", "if false\n"),

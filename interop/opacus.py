@@ -229,7 +229,11 @@ class LedgerAccountant:
         It raises `InvalidParameter` at the first step of an optimiser that adapts its clip norm,
         at a step after a skipped one unless `split_batches` says what was skipped, and at one of
         several backward passes, or of a second optimiser, unless `independent_batches` says what
-        they are of.
+        they are of. An optimiser that is gone, as that of a training which is over, makes room for
+        another.
+
+        Args:
+            sample_rate: of the Poisson samples that the optimiser's loader draws, a probability.
         """
 
         def hook(optimiser: Any) -> None:

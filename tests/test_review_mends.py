@@ -1,15 +1,19 @@
 """Laws that a review found broken, one test each: what is fitted, printed and judged."""
 
+import re
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from dpledger import audit_claim
 from dpledger.accounting import guarantee
 from dpledger.audits.bounds import Scores
+from dpledger.audits.claims.claim import ClaimVerdict
 from dpledger.audits.scores import ClaimedPrivacy, judge_scores
 from dpledger.interop import Deployment, model_card_section
 from dpledger.mechanisms import (
@@ -21,6 +25,7 @@ from dpledger.mechanisms import (
     InvalidParameter,
     declared,
 )
+from dpledger.runs.claims import judge_claim_file
 from dpledger.runs.estimators import PrivateAdmmClassifier
 from dpledger.solvers import ClassShares, Summed
 
@@ -127,3 +132,36 @@ def test_a_line_break_in_a_declared_text_begins_no_line_of_a_model_card() -> Non
     )
     card = model_card_section(said, guarantee([event], delta=1e-5), [event])
     assert all(line.startswith("|") for line in card.splitlines()[2:])
+
+
+@pytest.mark.parametrize(
+    ("claimed", "clipped", "verdict"),
+    [
+        (3.0, False, ClaimVerdict.UNSPECIFIED),
+        (3.0, True, ClaimVerdict.NOT_IMPLIED),
+        (6.0, False, ClaimVerdict.HOLDS),
+    ],
+)
+def test_a_noise_multiplier_of_nothing_stated_is_read_both_ways_where_a_record_is_replaced(
+    tmp_path: Path, claimed: float, clipped: bool, verdict: ClaimVerdict
+) -> None:
+    """0.722 over the sensitivity, 5.488 over a clip norm: a record moves two of that."""
+    claim = tmp_path / "claim.toml"
+    claim.write_text(
+        'adjacency = "replace-one"\nunit = "a record"\ntuning = "none"\npreprocessing = "none"\n'
+        f"[promise]\nepsilon = {claimed}\ndelta = 1e-5\n"
+        '[[releases]]\nname = "gradients"\nmechanism = "gaussian"\nnoise_multiplier = 1.1\n'
+        'rounds = 1000\nsampling = "fixed-batch"\nbatch = 256\nrecords = 60000\n'
+        + ("clip_norm = 1.0\n" if clipped else "")
+    )
+    assert judge_claim_file(claim).finding.verdict is verdict
+
+
+def test_no_epsilon_in_a_sentence_of_an_argument_is_below_the_truth() -> None:
+    for name, key in (("H-3", "exact epsilon"), ("DPA-1", "exact epsilon, zero-out-one")):
+        found = audit_claim(name)
+        said = float(f"{found.figures[key].upper_float:.5g}")
+        numbers = [float(x) for text in found.argument for x in re.findall(r"\d+\.\d{3,}", text)]
+        near = [x for x in numbers if abs(x - said) <= 2e-4 * said]
+        assert near
+        assert all(x >= found.figures[key].lower_float for x in near)

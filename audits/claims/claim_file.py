@@ -122,7 +122,7 @@ class ReleaseSection(_Section, frozen=True, kw_only=True):
         noise_std: standard deviation of gaussian noise in what is released: a number, or one a
             round.
         noise_multiplier: in place of noise_std: over the sensitivity, or over the clip norm as in
-            DP-SGD.
+            DP-SGD; under replace-one without clip_norm it is read both ways.
         scale: of laplace and l2-exponential noise in what is released: a number, or one a round.
         noise_decay: each round's noise over that of the round before.
         truth: probability of the true answer, of randomised-response.
@@ -225,6 +225,7 @@ class ReleaseSection(_Section, frozen=True, kw_only=True):
         return StatedRelease(
             self.mechanism,
             sensitivity=1.0 if by_multiplier and clipped is None else self.sensitivity,
+            multiplied=by_multiplier and clipped is None,
             noise=noise,
             rounds=rounds,
             sampling=self.sampling,

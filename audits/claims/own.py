@@ -68,11 +68,14 @@ class _Reading:
         adjacency: the relation that sensitivities and promise speak of.
         doubled: whether a stated sensitivity is of a record left out, while one is replaced.
         sampling: how records are chosen where nobody says.
+        clipped: whether noise multipliers, where nothing else says so, are over a clip norm, of
+            which a replaced record moves two.
     """
 
     adjacency: Adjacency
     doubled: bool
     sampling: Sampling
+    clipped: bool = False
 
     def described(self, releases: Sequence[StatedRelease], stated: bool) -> str:
         """Return the reading in words.
@@ -90,6 +93,9 @@ class _Reading:
                 if self.adjacency is Adjacency.ADD_REMOVE_ONE
                 else "the sensitivity is of the relation promised"
             )
+        if stated and self.adjacency is Adjacency.REPLACE_ONE and any(map(_multiplied, releases)):
+            over = "a clip norm" if self.clipped else "the sensitivity"
+            parts.append(f"noise multipliers are over {over}")
         if any(r.sampled and r.sampling is None for r in releases):
             parts.append(f"sampling is {self.sampling.value}")
         return ", ".join(parts) or "as stated"
@@ -115,7 +121,7 @@ class _Reading:
         mechanisms = release.mechanisms(
             self.adjacency,
             scheme,
-            doubled=self.doubled,
+            doubled=self.doubled or (self.clipped and release.multiplied),
             least=least,
             amplified=not unsampled,
         )
@@ -184,10 +190,13 @@ def _readings(releases: Sequence[StatedRelease], adjacency: Adjacency | None) ->
     if unsaid and all(r.batch is not None for r in unsaid):
         schemes.append(Sampling.FIXED_BATCH)
     relations = [(Adjacency.ZERO_OUT_ONE, False), (Adjacency.REPLACE_ONE, True)]
+    meanings = [False]
     if adjacency is not None:
         relations = [(adjacency, False)]
+    if adjacency is Adjacency.REPLACE_ONE and any(map(_multiplied, releases)):
+        meanings = [False, True]
     shuffled = any(r.sampling is Sampling.SHUFFLED for r in releases)
-    for (relation, doubled), scheme in product(relations, schemes):
+    for (relation, doubled), clipped, scheme in product(relations, meanings, schemes):
         unsaid_relation = adjacency is None and relation is Adjacency.ZERO_OUT_ONE
         if unsaid_relation and (shuffled or scheme is Sampling.SHUFFLED):
             # a record more moves all that stand behind it to other batches
@@ -199,7 +208,11 @@ def _readings(releases: Sequence[StatedRelease], adjacency: Adjacency | None) ->
         )
         if replacing and adjacency is None:
             relation = Adjacency.REPLACE_ONE
-        yield _Reading(relation, doubled, scheme)
+        yield _Reading(relation, doubled, scheme, clipped)
+
+
+def _multiplied(release: StatedRelease) -> bool:
+    return release.multiplied
 
 
 def judged(
@@ -238,6 +251,8 @@ def judged(
     missing = [what for release in releases for what in release.missing]
     if adjacency is None:
         missing.insert(0, "adjacency")
+    if adjacency is Adjacency.REPLACE_ONE and any(map(_multiplied, releases)):
+        missing.append("what noise multipliers are over")
 
     def listed(reading: _Reading, *, least: bool) -> tuple[Event, ...]:
         return tuple(e for r in releases for e in reading.events(r, least=least, fits=fits))
@@ -360,7 +375,7 @@ def _unsaid_sensitivities(
     if adjacency is not Adjacency.REPLACE_ONE:
         return
     for release in releases:
-        if release.sensitivity:
+        if release.sensitivity and not release.multiplied:
             yield (
                 f"not stated: whether the sensitivity of {release.name} is of a record replaced, "
                 "twice that of one left out; taken to be, as no clip_norm says what it is of"

@@ -129,6 +129,8 @@ class StatedRelease:
         divisor: that number; of `Averaging.OWN`, the least it may be.
         step_epsilon: of a `MechanismKind.PRIVATE` or `MechanismKind.EXPONENTIAL`.
         step_delta: of a `MechanismKind.PRIVATE`.
+        multiplied: whether `noise` is a multiplier of something that is not stated: of the
+            sensitivity, then 1, or of a clip norm, of which a replaced record moves two.
     """
 
     kind: MechanismKind
@@ -146,6 +148,7 @@ class StatedRelease:
     divisor: int | None = None
     step_epsilon: float | None = None
     step_delta: float | None = None
+    multiplied: bool = False
 
     def __post_init__(self) -> None:
         if self.sampling is Sampling.NONE and (self.rate is not None or self.batch is not None):

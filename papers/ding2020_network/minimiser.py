@@ -12,7 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from ...accounting.gaussian.exact import delta_from_epsilon
-from ...accounting.numbers.enclosure import Enclosure
+from ...accounting.numbers.enclosure import Enclosure, shown_up
 from ...audits.claims.attack import ClaimAttack, promised_by_mu
 from ...audits.claims.auditor import SensitivityPromise, at_tolerance, gaussian_steps
 from ...audits.claims.claim import Case
@@ -75,7 +75,8 @@ def _lemma_5_argument(s: PrSetting) -> tuple[str, ...]:
         "Without convexity the value is right, for another reason: every stationary point lies "
         "within V/m of the point that the messages alone would give, so two of them are at most "
         f"2V/m = {float(2 * Fraction(s.V) / s.modulus):.6g} apart, and one record can do it.",
-        f"At these parameters the run is {f['mu']:.6g}-GDP: epsilon {f['exact epsilon']:.6g} at "
+        f"At these parameters the run is {f['mu']:.6g}-GDP: epsilon "
+        f"{shown_up(f['exact epsilon'], digits=6)} at "
         f"delta {s.delta:g}, where {s.epsilon:g} is claimed.",
     )
 

@@ -19,7 +19,7 @@ from math import inf
 from ...accounting.conversions import epsilon_from_zcdp, rho_from_epsilon
 from ...accounting.gaussian.exact import epsilon_from_delta
 from ...accounting.guarantees import guarantee
-from ...accounting.numbers.enclosure import Enclosure
+from ...accounting.numbers.enclosure import Enclosure, shown_up
 from ...audits.claims.attack import ClaimAttack, promised_by_mu
 from ...audits.claims.auditor import EpsilonPromise, gaussian_steps
 from ...audits.claims.claim import Case, Counterexample
@@ -112,8 +112,10 @@ def _periodic_argument(s: PrSetting) -> tuple[str, ...]:
         f'{f["sum"]:.10g} rho_1; Theorem 3 has {f["closed form"]:.10g} rho_1, a "- 1" too many.',
         "For K = K_p = 1 it says 0: one noisy release would be (0, delta)-DP, whatever the noise.",
         f"The noise that Theorem 3 gives for epsilon = {s.epsilon:g} costs "
-        f"{f['zCDP epsilon of the true total']:.8g} by its own conversion, and exactly "
-        f"{f['exact epsilon, Lemma 5 attained']:.8g} at delta {s.delta:g} where Lemma 5 is "
+        f"{shown_up(f['zCDP epsilon of the true total'], digits=8)} by its own "
+        "conversion, and exactly "
+        f"{shown_up(f['exact epsilon, Lemma 5 attained'], digits=8)} at delta {s.delta:g} "
+        "where Lemma 5 is "
         "attained: the conversion's slack may hide the error.",
         'Repair: leave out the "- 1".',
     )

@@ -15,7 +15,7 @@ from itertools import product
 from ...accounting.conversions import epsilon_from_moments
 from ...accounting.gaussian.exact import delta_from_epsilon, epsilon_from_delta
 from ...accounting.guarantees import guarantee
-from ...accounting.numbers.enclosure import BITS, Enclosure, ball_of, precision
+from ...accounting.numbers.enclosure import BITS, Enclosure, ball_of, precision, shown_up
 from ...audits.claims.attack import ClaimAttack
 from ...audits.claims.auditor import EpsilonPromise, Quantifier, gaussian_steps
 from ...audits.claims.claim import Case, Counterexample
@@ -123,7 +123,8 @@ def _argument(s: StarSetting) -> tuple[str, ...]:
         "The proof bounds the least integer moment from below (54), so (55) and (56) are necessary "
         "conditions, not sufficient ones.",
         f"Its formula is mu sqrt(2 ln(1/delta)) = {f['formula']:.6g}; the exact epsilon at "
-        f"delta = {s.delta:g} is {f['exact epsilon']:.6g}, and the exact delta at the formula is "
+        f"delta = {s.delta:g} is {shown_up(f['exact epsilon'], digits=6)}, and the exact delta at "
+        "the formula is "
         f"{f['exact delta at the formula']:.4g}.",
         f"The formula is a guarantee while mu <= {f['critical mu']:.6g}, that is t <= "
         f"{f['critical t']:.6g} at epsilon = {s.epsilon:g}; the side condition (53) would allow "

@@ -12,7 +12,7 @@ from math import sqrt
 
 from ...accounting.gaussian.exact import delta_from_epsilon
 from ...accounting.guarantees import guarantee
-from ...accounting.numbers.enclosure import Enclosure
+from ...accounting.numbers.enclosure import Enclosure, shown_up
 from ...audits.claims.attack import ClaimAttack, promised_by_mu
 from ...audits.claims.auditor import SensitivityPromise, gaussian_steps
 from ...audits.claims.claim import Case, Counterexample
@@ -49,8 +49,9 @@ def _argument(s: CentralisedSetting) -> tuple[str, ...]:
         f"of n = {s.n} gradients of norm at most c = {s.c:g} moves by as much as 2c/n = "
         f"{2 * s.c / s.n:.6g}: one gradient can turn round. c/n is right if a record is made null.",
         f"Theorem 1's noise gives, at delta = {s.delta:g}, exactly epsilon = "
-        f"{f['exact epsilon, replace-one']:.6g} under replace-one and "
-        f"{f['exact epsilon, zero-out-one']:.6g} under zero-out-one, where {s.epsilon:g} is "
+        f"{shown_up(f['exact epsilon, replace-one'], digits=6)} under replace-one and "
+        f"{shown_up(f['exact epsilon, zero-out-one'], digits=6)} under zero-out-one, where "
+        f"{s.epsilon:g} is "
         "claimed: the slack of its conversion may hide the factor 2.",
     )
 

@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 from ...accounting.conversions import epsilon_from_rdp_mironov
 from ...accounting.gaussian.exact import mu_from_epsilon_delta
 from ...accounting.guarantees import Guarantee, guarantee
-from ...accounting.numbers.enclosure import BITS, Enclosure, ball_of, precision
+from ...accounting.numbers.enclosure import BITS, Enclosure, ball_of, precision, shown_up
 from ...audits.claims.attack import ClaimAttack
 from ...audits.claims.auditor import EpsilonPromise, gaussian_steps
 from ...audits.claims.claim import Case
@@ -184,7 +184,8 @@ def _replaced_argument(s: CentralisedSetting) -> tuple[str, ...]:
     return (
         "The paper's neighbours differ in one element: a record is replaced by any other. Then a "
         "mean gradient moves by 2c/n, twice of what Theorem 1's noise is made for (DPA-1), and the "
-        f"T noisy gradients cost epsilon = {truth.upper_float:.6g} at delta = {s.delta:g}.",
+        f"T noisy gradients cost epsilon = {shown_up(truth.upper_float, digits=6)} at "
+        f"delta = {s.delta:g}.",
         "DPA-2, DPA-7 and DPA-8 ask what is left of it where a record is made null.",
     )
 

@@ -148,7 +148,7 @@ def rounds_outcome(
     cost = found.guarantee
     return Outcome(
         title=(
-            f"Gaussian steps for epsilon {epsilon:g}, delta {shown_in_full(delta)}, "
+            f"Gaussian steps for epsilon {shown_in_full(epsilon)}, delta {shown_in_full(delta)}, "
             f"{adjacency.value}"
         ),
         data={

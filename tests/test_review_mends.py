@@ -12,6 +12,7 @@ import pytest
 
 from dpledger import audit_claim
 from dpledger.accounting import guarantee
+from dpledger.accounting.ledger import LedgerError, MemoryLedger, SqliteLedger
 from dpledger.audits.bounds import Scores
 from dpledger.audits.claims.claim import ClaimVerdict
 from dpledger.audits.scores import ClaimedPrivacy, judge_scores
@@ -165,3 +166,29 @@ def test_no_epsilon_in_a_sentence_of_an_argument_is_below_the_truth() -> None:
         near = [x for x in numbers if abs(x - said) <= 2e-4 * said]
         assert near
         assert all(x >= found.figures[key].lower_float for x in near)
+
+
+def test_an_empty_file_that_becomes_a_ledger_is_its_owners_alone(tmp_path: Path) -> None:
+    """A placeholder that others may read: a seed in it would show the noise."""
+    path = tmp_path / "census.sqlite"
+    path.touch(0o644)
+    SqliteLedger(path).close()
+    assert path.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("name", ["x\0y", "circle", "a" * 300])
+def test_a_name_that_no_file_can_have_is_refused_by_name(tmp_path: Path, name: str) -> None:
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    with pytest.raises(LedgerError):
+        SqliteLedger(tmp_path / name)
+    assert [found.name for found in tmp_path.iterdir()] == ["circle"]
+
+
+@pytest.mark.parametrize(
+    "given", [{"threat_model": "summed"}, {"parties": iter(["a", "b"])}, {"threat_model": None}]
+)
+def test_what_a_fit_cannot_take_is_refused_before_anything_is_spent(given: dict[str, Any]) -> None:
+    ledger = MemoryLedger()
+    with pytest.raises(InvalidParameter, match=next(iter(given))):
+        classifier(ledger=ledger, **given).fit(*records())
+    assert ledger.events() == []

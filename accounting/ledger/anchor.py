@@ -4,7 +4,8 @@ A hash chain binds rows to those before them; it cannot tell that the last rows 
 the file is an older copy of itself, whose budget is whole again. An anchor can: a list of heads,
 kept where whoever can replace the ledger cannot (another disk, another account). With an anchor,
 every reservation and every message first finds the anchor's last head in the ledger, and afterwards
-adds its own.
+adds its own; from the one to the other the anchor is locked, so that of two copies which reserve at
+one moment the later finds the head of the first.
 
 >>> head = Head(7, 64 * "a")
 >>> Head.read(head.line) == head, head in Head.stated([f"taken for granted: {head.statement}"])
@@ -12,11 +13,15 @@ adds its own.
 """
 
 import os
+import random
 import re
-from collections.abc import Iterable
+import time
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from .file_lock import FileLock
 from .rows import LedgerError
 
 _LINE = re.compile(r"([1-9][0-9]{0,17}) ([0-9a-f]{64})")
@@ -27,6 +32,10 @@ _STATED = re.compile(
 """The whole of an assumption: other words before it would be an assumption of their own."""
 _TAIL = 1 << 16
 """Bytes at the end of an anchor that are read: 700 heads, more than writers overtake each other."""
+
+
+_LONGEST_WAIT = 0.005
+"""Seconds between two tries to lock an anchor, at most."""
 
 
 class RolledBack(LedgerError):
@@ -83,7 +92,8 @@ class FileAnchor:
     def last(self) -> Head | None:
         """Return the head that is farthest, None where there is no file.
 
-        Lines cut short by a crash are passed over. Raises `LedgerError` for a file without heads.
+        Nor where it is empty. Lines cut short by a crash are passed over. Raises `LedgerError` for
+        a file without heads.
         """
         try:
             with self.path.open("rb") as file:
@@ -94,10 +104,40 @@ class FileAnchor:
             return None
         except OSError as error:
             raise LedgerError(f"Expected to read the anchor {self.path}: {error}.") from error
+        if size == 0:
+            return None
         found = [Head.read(line) for line in tail.split("\n")[:-1] if _LINE.fullmatch(line)]
         if not found:
             raise LedgerError(f"Expected lines of a row number and a hash in {self.path}.")
         return max(found)
+
+    @contextmanager
+    def locked(self, timeout: float) -> Generator[None]:
+        """Keep all others from it, where the system has such locks; make the file if it is new.
+
+        Args:
+            timeout: seconds to wait for others.
+
+        Raises `LedgerError` after them, or where the file cannot be opened.
+        """
+        try:
+            with suppress(FileExistsError):
+                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+            lock = FileLock(self.path)
+        except OSError as error:
+            raise LedgerError(f"Expected to open the anchor {self.path}: {error}.") from error
+        try:
+            deadline = time.monotonic() + timeout
+            while not lock.taken(alone=True):
+                if time.monotonic() > deadline:
+                    raise LedgerError(
+                        f"Expected the lock (flock) of the anchor {self.path} to be free: another "
+                        "ledger holds it, or another program. Nothing was recorded."
+                    )
+                time.sleep(random.uniform(0, _LONGEST_WAIT))
+            yield
+        finally:
+            lock.close()
 
     def append(self, head: Head) -> None:
         """Add a head, and return once it is on the disk.

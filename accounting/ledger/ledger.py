@@ -9,9 +9,10 @@ certificate. `MemoryLedger` keeps rows in this process, `SqliteLedger` in a file
 and fetch, and everything that is decided is decided here and in `state`.
 """
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import inf
@@ -45,6 +46,9 @@ from .rows import (
 from .state import LedgerState, Odometer
 
 T = TypeVar("T")
+
+_ANCHOR_TIMEOUT = 30.0
+"""Seconds to wait for other ledgers that an anchor is shared with: copies, by mistake."""
 
 _PAGE = 1000
 """Rows fetched at once, so that a long ledger need not fit in memory."""
@@ -299,10 +303,14 @@ class Ledger(ABC):
 
         Raises `RolledBack`, with nothing added, where this ledger lacks the row.
         """
-        if (last := anchor.last()) is not None:
-            self.require_row(last)
-        anchor.append(self.last_row)
-        return self.last_row
+        while True:
+            last, head = anchor.last(), self.last_row
+            if last is not None:
+                self.require_row(last)
+            with anchor.locked(_ANCHOR_TIMEOUT):  # rows are not read meanwhile: writers wait for it
+                if anchor.last() == last:
+                    anchor.append(head)
+                    return head
 
     def circumstances(self, run: str | None = None) -> tuple[str, ...]:
         """Return what a certificate of the events, of one run or of all, takes for granted."""
@@ -499,12 +507,12 @@ class Ledger(ABC):
         self.close()
 
     def append_entry(self, run: str, entry: Entry) -> Row:
-        with self._lock:
+        with self._lock, ExitStack() as held:
             with self._appending():
                 # an older copy would take a reservation, or another message for one, a second time
                 releases = isinstance(entry, Reserved | MessageLeft)
                 if releases:
-                    self._require_anchored()
+                    self._require_anchored(held)
                 if isinstance(entry, Reserved):
                     self._require_fresh(entry.provenance)
                 row = self._put(run, entry)
@@ -532,17 +540,25 @@ class Ledger(ABC):
             self._state.whole &= self._state.sequence == before
             raise
 
-    def _require_anchored(self) -> None:
-        """Raise `RolledBack` if the ledger is behind its anchor."""
+    def _require_anchored(self, held: ExitStack) -> None:
+        """Raise `RolledBack` if the ledger is behind its anchor.
+
+        Args:
+            held: keeps the anchor locked until this ledger's own head is in it.
+        """
         if self._anchor is None:
             return
-        last = self._anchor.last()
-        if last is not None:
-            self.require_row(last)
-        elif any(state.reservations for state in self._state.runs.values()):
+        reserved = any(state.reservations for state in self._state.runs.values())
+        there = os.path.exists(self._anchor.path)  # False where it is not to be read
+        if there or not reserved:  # of a new ledger it is made
+            held.enter_context(self._anchor.locked(_ANCHOR_TIMEOUT))
+            there = (last := self._anchor.last()) is not None
+            if last is not None:
+                self.require_row(last)
+        if reserved and not there:
             raise RolledBack(
                 f"Expected the anchor {self._anchor.path} of a ledger with reservations instead "
-                "got no file; find it, or make it by `dpledger ledger anchor`."
+                "got no file, or an empty one; find it, or make it by `dpledger ledger anchor`."
             )
 
     def _require_fresh(self, provenance: Provenance) -> None:

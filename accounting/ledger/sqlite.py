@@ -106,7 +106,12 @@ class SqliteLedger(Ledger):
         """
         super().__init__(None if anchor is None else FileAnchor(anchor))
         # wherever the process goes; by links, as SQLite: its journal stands beside the file itself
-        self.path = Path(path).resolve()
+        try:
+            self.path = Path(path).resolve()
+            self.path.exists()
+            uri = self.path.as_uri()
+        except (OSError, RuntimeError, ValueError) as error:  # links in a circle, NUL, no UTF-8
+            raise LedgerError(f"Expected the name of a file, got {os.fspath(path)!a}.") from error
         require_own_name(self.path)
         self._read_only = read_only
         self._timeout = timeout
@@ -120,10 +125,12 @@ class SqliteLedger(Ledger):
             require_nothing_left(self.path)
             with suppress(OSError):  # what the file system refuses, SQLite says
                 # one that is there is not opened: closing it would drop the locks of this process
+                if self.path.exists() and self.path.stat().st_size == 0:
+                    self.path.chmod(0o600)
                 os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         with self._explained():
             self._connection = sqlite3.connect(
-                f"{self.path.as_uri()}?mode={mode}",
+                f"{uri}?mode={mode}",
                 uri=True,
                 timeout=0,
                 isolation_level=None,

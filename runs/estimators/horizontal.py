@@ -41,6 +41,12 @@ class PrivateAdmmClassifier(PrivateLinearClassifier, SearchedModelOfParties):
     winner included, is covered by no fit's guarantee: score on public ones, or name `candidates`,
     among which the fit itself chooses: then all of them and the choice are within `epsilon`.
 
+    Divide records by place alone: `cv=KFold(k)`. A search's default for classifiers goes by labels,
+    so that one record moves others from fold to fold, and every fit's epsilon is of all that it
+    moves; so do `stratify=`, and `OneVsOneClassifier`, whose fits are of two classes' records
+    (their number is taken for public). Under add-remove-one a record more moves those behind it
+    whatever the splitter.
+
     A sample weight is a part of its record, as private as the label, and counts over
     `weight_bound`: what is minimised is the sum of (weight/weight_bound) · loss over the number of
     records, which is public, plus the regulariser; the sum of weights would not be. Noise is that

@@ -34,6 +34,12 @@ _CELLS_ASSUMED = (
 )
 """Of every fit: a refusal tells of a record."""
 
+_CHOSEN_ASSUMED = (
+    "which records a fit is given depends on no record (folds by labels do, the default of "
+    "scikit-learn's searches; cv=KFold(k) does not, where a record is replaced or zeroed)"
+)
+"""Of every fit: a label that moves others to another fold moves more than its own message."""
+
 _BOUND_ASSUMED = "every row there could be is within row_bound (a longer one is refused aloud)"
 """Where rows are refused instead of clipped: a refusal tells of a record."""
 
@@ -237,6 +243,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
             *assuming,
             *self._assumed(),
             _CELLS_ASSUMED,
+            _CHOSEN_ASSUMED,
             *(() if self.clip else (_BOUND_ASSUMED,)),
             *(() if self.random_state is None else (_SEED_ASSUMED,)),
         )

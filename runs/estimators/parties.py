@@ -5,7 +5,7 @@ domain, rows have norm at most 1, and what is left is to plan the solver, prove 
 plan, and only then run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,7 +23,7 @@ from ...mechanisms.record_sets import RecordSets
 from ...mechanisms.row_blocks import RowBlocks, require_unmasked
 from ...mechanisms.share_data import OnlySums
 from ...solvers.solver import ModelSolver, PublicModel
-from ...solvers.threat_model import Summed, ThreatModel, summed_name
+from ...solvers.threat_model import PerParty, Summed, ThreatModel, summed_name
 from .algorithms import SolverFactory
 from .linear import PrivateLinearModel
 from .paid_run import History, PublicRound, paid_run
@@ -153,6 +153,8 @@ class PrivateModelOfParties(PrivateLinearModel):
 
         Args: as for `_trained`.
         """
+        if not isinstance(self.threat_model, PerParty | Summed):
+            raise InvalidParameter("threat_model", self.threat_model, "PER_PARTY or Summed()")
         names = self._names()
         holders = self._holders(party_of, len(labels), len(names))
         dealt, whose, least, handle = names, holders, self.n_min, PrivateDataset
@@ -179,12 +181,15 @@ class PrivateModelOfParties(PrivateLinearModel):
     def _names(self) -> tuple[str, ...]:
         """Return the parties' names: those that are given, or numbered ones.
 
-        Raises `InvalidParameter` where number and names do not agree.
+        Raises `InvalidParameter` where number and names do not agree, and for names that can be
+        read once only.
         """
         if self.parties is None:
             number = 1 if self.n_parties is None else self.n_parties
             require_positive_int("n_parties", number)
             return tuple(f"party-{i + 1}" for i in range(number))
+        if isinstance(self.parties, Iterator):  # which is empty when it is read again
+            raise InvalidParameter("parties", self.parties, "a list or a tuple of names")
         names = tuple(self.parties)
         if self.n_parties not in (None, len(names)):
             raise InvalidParameter("n_parties", self.n_parties, f"None or {len(names)}")

@@ -729,16 +729,17 @@ def test_bad_records_raise_before_anything_is_spent() -> None:
 
 
 def test_assumptions_name_what_a_fit_takes_for_granted() -> None:
-    (cells,) = admm(clip=True, random_state=None).fit(X, Y).privacy_.assumptions
+    cells, chosen = admm(clip=True, random_state=None).fit(X, Y).privacy_.assumptions
     assert cells.startswith("every cell there could be is a finite number")
-    bounds, _ = (
+    assert chosen.startswith("which records a fit is given depends on no record")
+    bounds, _, _ = (
         admm(clip=True, random_state=None, adjacency=Adjacency.ADD_REMOVE_ONE, n_min=len(Y))
         .fit(X, Y)
         .privacy_.assumptions
     )
     assert f"at least {len(Y)} records and at most {2**10 * len(Y)} (others are refused" in bounds
     given = admm(classes=None).fit(X, Y).privacy_.assumptions
-    assert [text.split()[1] for text in given] == ["classes", "cell", "row", "is"]
+    assert [text.split()[1] for text in given] == ["classes", "cell", "records", "row", "is"]
     # and so does the certificate, to whoever checks it
     certificate = admm(classes=None).fit(X, Y).certificate_
     words = check(certificate.to_json_bytes()).assumptions
@@ -747,7 +748,7 @@ def test_assumptions_name_what_a_fit_takes_for_granted() -> None:
     words = check(plain.certificate_.to_json_bytes()).assumptions
     row = plain.ledger_.last_row.statement
     granted = [text for text in words if "granted" in text]
-    assert granted == [f"taken for granted: {text}" for text in (cells, row)]
+    assert granted == [f"taken for granted: {text}" for text in sorted((cells, chosen, row))]
     assert list(admm(classes=None).fit(X, Y).classes_) == ["no", "yes"]
 
 

@@ -4,7 +4,9 @@ import copy
 import os
 import pickle
 import shutil
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -307,3 +309,41 @@ def test_a_forked_ledger_in_memory_refuses_to_be_a_second_budget() -> None:
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 42
     release(run, SystemSampler())
+
+
+def test_of_two_copies_that_reserve_at_one_moment_one_is_refused(tmp_path: Path) -> None:
+    """Each looks for the anchor's last head before the other has added its own, but for a lock."""
+    anchor, paths = tmp_path / "anchor", [tmp_path / name / "ledger.sqlite" for name in "ab"]
+    for path in paths:
+        path.parent.mkdir()
+    with SqliteLedger(paths[0], anchor=anchor) as ledger:
+        release(ledger.run("r", configuration_hash="c"), SystemSampler())
+    shutil.copy(*paths)
+    together, found = threading.Barrier(2), list[str]()
+    context = Context((), 1, "sum", Audience.SERVER)
+    step = Event(GaussianStep(declared(1, "sum", adjacency=REPLACE), 4.0), context)
+
+    class Late(FileAnchor):
+        """Waits after each look until the other has looked, too, or a tenth of a second."""
+
+        def last(self) -> Head | None:
+            head = super().last()
+            with suppress(threading.BrokenBarrierError):
+                together.wait(0.1)
+            return head
+
+    def reserve(path: Path) -> None:
+        with SqliteLedger(path) as ledger:
+            ledger._anchor = Late(anchor)
+            try:
+                ledger.run("r", configuration_hash="c").step(step)
+                found.append("reserved")
+            except RolledBack:
+                found.append("refused")
+
+    threads = [threading.Thread(target=reserve, args=(path,)) for path in paths]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == ["refused", "reserved"]

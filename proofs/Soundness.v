@@ -3536,8 +3536,8 @@ Proof.
       intros W; apply (laplace_loss_sound w bits _ step dense o p q (far * cost i) k Hw Hb Hstep Hm (Twice _ E)
                          Root Dp (proj1 Dq) W).
     - destruct (laplace_found _ _ _ _ _ (or_intror (or_introl F))) as (_ & B & _); intros W.
-      apply (geometric_loss_sound scale (Q2R scale) B eq_refl w bits _ step k o p q Hw Hb Hstep
-               (Twice _ E) Dp (proj1 Dq) W).
+      apply (fun Same => geometric_loss_sound _ (Q2R scale) B Same w bits _ step k o p q Hw Hb Hstep
+               (Twice _ E) Dp (proj1 Dq) W); reflexivity.
     - destruct (gaussian_found _ _ _ _ _ (or_intror F)) as (_ & Hs & _); intros W.
       apply (discrete_gaussian_loss_sound std (Q2R std) w bits _ step k o p q Hs eq_refl Hw Hb Hstep
                (Twice _ E) Dp (proj1 Dq) W).

@@ -13,6 +13,7 @@ From Dpledger Require
   Losses GaussianLosses GaussianSplit Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
   GaussianDecision ReplacedLoss CopiesLoss GroupLoss PureLoss LaplaceLoss SampledLaplace GeometricLoss
   DiscreteGaussianProfile DiscreteGaussianShift DiscreteGaussianLoss LaplaceComposition LaplaceSums
+  ProfileRenyi SampledRenyi RenyiDecision
   Checker MachineIntegers MachineSeries FastChecker Operations Derivations Claims Soundness
   Example FilterExample EndToEnd.
 
@@ -263,6 +264,13 @@ Definition losses_theorems := (
   @LaplaceComposition.composition_step,
   @LaplaceComposition.laplace_then_rest,
   @LaplaceComposition.laplace_filter,
+  @ProfileRenyi.moment_of_profile,
+  @ProfileRenyi.gaussian_pair,
+  @SampledRenyi.removal_renyi,
+  @SampledRenyi.addition_renyi,
+  @SampledRenyi.replaced_renyi,
+  @RenyiDecision.poisson_renyi_at_most_sound,
+  @RenyiDecision.batch_renyi_at_most_sound,
   @LaplaceSums.laplace_delta_sound).
 Print losses_theorems.
 Print Assumptions losses_theorems.
@@ -316,6 +324,7 @@ Definition checker_theorems := (
   @Claims.check_filter_dp,
   @Soundness.run_gdp,
   @Soundness.run_zcdp,
+  @Soundness.run_rdp,
   @Soundness.run_pure,
   @Soundness.run_loss,
   @Soundness.follows_valid,
@@ -335,6 +344,8 @@ Definition checker_theorems := (
   @Example.mixture_of_batch_satisfied,
   @Example.accumulated_satisfied,
   @Example.batch_satisfied,
+  @Example.poisson_renyi_satisfied,
+  @Example.batch_renyi_satisfied,
   @Example.copies_satisfied,
   @Example.laplace_satisfied,
   @Example.laplace_sample_satisfied,
@@ -366,6 +377,8 @@ Definition end_to_end_theorems := (
   @EndToEnd.minimised_gdp,
   @EndToEnd.computed_gdp,
   @EndToEnd.sampled_dp,
+  @EndToEnd.sampled_renyi_dp,
+  @EndToEnd.batch_renyi_dp,
   @EndToEnd.together_dp,
   @EndToEnd.replaced_dp,
   @EndToEnd.replaced_dp_of_two,

@@ -138,6 +138,8 @@ Inductive rule :=
   | PoissonPure (mechanism : positive) (epsilon : Q)
   | FixedBatchPure (mechanism : positive) (epsilon : Q)
   | PureStepRule (mechanism : positive) (epsilon : Q)
+  | PoissonRdp (mechanism order : positive) (epsilon : Q)
+  | FixedBatchRdp (mechanism order : positive) (epsilon : Q)
   | Composition (times : list positive)
   | RepeatedRule (mechanism : positive)
   | PartiesRule (mechanism : positive)

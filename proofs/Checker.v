@@ -5,7 +5,7 @@
 From Coq Require Import List Bool QArith Qround PArith ZArith Lia FMapPositive Mergesort Orders.
 From Dpledger Require Import Enclosure LossLists LossEnclosures LossComposition FixedPoint
   SampledLoss GaussianDecision ReplacedLoss CopiesLoss GroupLoss PureLoss LaplaceLoss SampledLaplace GeometricLoss
-  DiscreteGaussianLoss LaplaceSums
+  DiscreteGaussianLoss LaplaceSums RenyiDecision
   Certificate.
 Import ListNotations.
 Open Scope Q_scope.
@@ -474,9 +474,20 @@ Definition discrete_laplace_ratio (m : mechanism) : option Q :=
   | _ => None
   end.
 
+Definition is_whole (order : Q) : bool := Z.eqb (Z.rem (Qnum order) (Zpos (Qden order))) 0.
+
+(** Samples of which Renyi DP is known. *)
+Definition pays_sampled (s : scheme) (moved : relation) : bool :=
+  match s with
+  | Poisson _ => negb (relation_eqb moved ReplaceOne)
+  | FixedBatch _ _ => true
+  | WithReplacement _ _ => false
+  end.
+
 (** Steps whose costs in a notion bound what they do: Gaussian ones on all records in GDP and zCDP,
     discrete Gaussian ones in zCDP, Laplace noise in zCDP and pure DP, responses, pure steps and Laplace
-    noise on samples in pure DP; in Renyi DP what pays in zCDP. Approximate DP is of a part's own steps. *)
+    noise on samples in pure DP; in Renyi DP what pays in zCDP, and Gaussian ones on samples at whole
+    orders. Approximate DP is of a part's own steps. *)
 Definition pays_in (kind : notion) (m : mechanism) : bool :=
   match kind, m with
   | _, Parties _ => true
@@ -484,6 +495,7 @@ Definition pays_in (kind : notion) (m : mechanism) : bool :=
   | (Zcdp _ | Rdp _ _), (GaussianStep _ _ _ _ | Repeated _ _) => true
   | (Zcdp _ | Rdp _ _), (LaplaceStep _ _ _ _ | DiscreteLaplaceStep _ _ _ _) => true
   | (Zcdp _ | Rdp _ _), DiscreteGaussianStep _ _ _ _ => true
+  | Rdp order _, SampledStep drawn moved _ _ _ => is_whole order && pays_sampled drawn moved
   | PureDp _, (LaplaceStep _ _ _ _ | DiscreteLaplaceStep _ _ _ _) => true
   | PureDp _, (ResponseStep _ _ | SampledLaplaceStep _ _ _ _ _ | PureStep _ _ _ _ | Repeated _ _) => true
   | ApproxDp _ _, _ => true
@@ -949,12 +961,17 @@ Definition leaf (ratio : mechanism -> option Q) (m : positive) (conclude : Q -> 
   | None => None
   end.
 
-(** What Laplace noise and a response cost in pure DP, at most [eps]. *)
-Definition pure_leaf (m : positive) (enough : mechanism -> bool) (eps : Q) : option judgement :=
+(** What a step costs in a notion, at most, if that is enough: Laplace noise and a response in pure DP. *)
+Definition stated_leaf (m : positive) (enough : mechanism -> bool) (cost : notion) : option judgement :=
   match PositiveMap.find m table with
-  | Some step => guard (enough step) (Part [(m, 1%positive)] (Claim r 1 (PureDp eps)))
+  | Some step => guard (enough step) (Part [(m, 1%positive)] (Claim r 1 cost))
   | None => None
   end.
+
+Definition pure_leaf (m : positive) (enough : mechanism -> bool) (eps : Q) : option judgement :=
+  stated_leaf m enough (PureDp eps).
+Definition renyi_leaf (m order : positive) (enough : mechanism -> bool) (eps : Q) : option judgement :=
+  stated_leaf m enough (Rdp (integer order) eps).
 
 Definition laplace_suffices (eps : Q) (m : mechanism) : bool :=
   match m with
@@ -986,6 +1003,23 @@ Definition sample_suffices (of : scheme -> bool) (eps : Q) (m : mechanism) : boo
 
 Definition is_poisson (s : scheme) : bool := match s with Poisson _ => true | _ => false end.
 Definition is_fixed_batch (s : scheme) : bool := match s with FixedBatch _ _ => true | _ => false end.
+
+(** On a sample, in Renyi DP at a whole order. *)
+Definition poisson_renyi_suffices (order : positive) (eps : Q) (m : mechanism) : bool :=
+  match m with
+  | SampledStep (Poisson rate) moved squared _ std =>
+      pays_sampled (Poisson rate) moved && Qle_bool 0 eps
+      && poisson_renyi_at_most (squared / (std * std)) rate order eps
+  | _ => false
+  end.
+
+Definition batch_renyi_suffices (order : positive) (eps : Q) (m : mechanism) : bool :=
+  match m with
+  | SampledStep (FixedBatch size records) _ squared _ std =>
+      Qle_bool 0 eps
+      && batch_renyi_at_most (squared / (std * std)) (share_of_batch size records) order eps
+  | _ => false
+  end.
 
 Definition pure_step_suffices (eps : Q) (m : mechanism) : bool :=
   match m with
@@ -1068,6 +1102,14 @@ Definition same_exposures (covered vs : list exposure) : bool :=
   forallb (fun v => existsb (exposure_eqb v) covered) vs
   && forallb (fun e => existsb (exposure_eqb e) vs) covered.
 
+(** What all steps must pay in: samples have costs in Renyi DP towards one record, as zCDP has them of
+    none. *)
+Definition paid (s : claim) : notion :=
+  match claim_notion s with
+  | Rdp _ _ as kind => if relation_eqb (claim_relation s) r && Pos.eqb (claim_group s) 1 then kind else Zcdp 0
+  | kind => kind
+  end.
+
 (** From what a record of each party is exposed to, to the run. *)
 Definition all_events (premises : list judgement) : option judgement :=
   match premises with
@@ -1075,7 +1117,7 @@ Definition all_events (premises : list judgement) : option judgement :=
   | first :: _ =>
       match dearest premises (statement_of first) with
       | Some (covered, most) =>
-          guard (all_pay_in (claim_notion (statement_of first))
+          guard (all_pay_in (paid (statement_of first))
                  && (same_exposures covered seen || same_exposures covered seen_apart))
             (Whole (costing most (statement_of first)))
       | None => None
@@ -1164,6 +1206,8 @@ Definition of_parts (rule : rule) (premises : list judgement) : option judgement
   | PoissonPure m eps, [] => pure_leaf m (sample_suffices is_poisson eps) eps
   | FixedBatchPure m eps, [] => pure_leaf m (sample_suffices is_fixed_batch eps) eps
   | PureStepRule m eps, [] => pure_leaf m (pure_step_suffices eps) eps
+  | PoissonRdp m order eps, [] => renyi_leaf m order (poisson_renyi_suffices order eps) eps
+  | FixedBatchRdp m order eps, [] => renyi_leaf m order (batch_renyi_suffices order eps) eps
   | Composition counts, _ => composition counts premises
   | RepeatedRule m, _ => repeated m premises
   | PartiesRule m, _ => by_party m premises

@@ -396,7 +396,7 @@ Lemma of_parts_kept table r seen apart pays rule premises j :
 Proof.
   destruct j as [e s|s|b s]; intros H; try exact Logic.I; exfalso; revert H.
   destruct rule; cbn [of_parts]; try (destruct premises; discriminate);
-    unfold leaf, pure_leaf, composition, repeated, by_party, all_events, weaken, privacy_loss, laplace_losses,
+    unfold leaf, pure_leaf, renyi_leaf, stated_leaf, composition, repeated, by_party, all_events, weaken, privacy_loss, laplace_losses,
       option_map,
       guard;
     repeat (match goal with |- context [match ?x with _ => _ end] => destruct x end;

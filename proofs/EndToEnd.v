@@ -102,6 +102,18 @@ Proof.
   - checked (check_dp (poisson_example AddRemoveOne) AddRemoveOne) sampled_satisfied.
 Qed.
 
+(** The same by the moment of order 6. *)
+Theorem sampled_renyi_dp (moved : relation) (grid : list R) :
+  moved <> ReplaceOne -> ascending m_infty grid ->
+  let r := one_release [1%nat] (EachWith (Q2R (1 # 8))) (vsum cut_to_1) grid in
+  dp (one_part (neighbours 0 moved)) (all_transcripts r) (run_law r)
+    (Q2R (23494 # 10000)) (Q2R (1 # 100000)).
+Proof.
+  intros Hm Hg r; destruct moved; [congruence| |].
+  - checked (check_dp (poisson_renyi_example ZeroOutOne) ZeroOutOne) poisson_renyi_satisfied.
+  - checked (check_dp (poisson_renyi_example AddRemoveOne) AddRemoveOne) poisson_renyi_satisfied.
+Qed.
+
 (** Two records at once, of which the sample sees both, one or none. *)
 Theorem together_dp (moved : relation) (grid : list R) :
   moved <> ReplaceOne -> ascending m_infty grid ->
@@ -168,6 +180,13 @@ Theorem batch_dp (grid : list R) :
   let r := one_release [1%nat] (OutOf 2 16 0) (mean_over cut_to_1 2) grid in
   dp (one_part replace_one) (all_transcripts r) (run_law r) (Q2R (5 # 2)) (Q2R (1 # 100000)).
 Proof. intros Hg r; checked (check_dp batch_example ReplaceOne) batch_satisfied. Qed.
+
+(** By the moment of order 6. *)
+Theorem batch_renyi_dp (grid : list R) :
+  ascending m_infty grid ->
+  let r := one_release [1%nat] (OutOf 2 16 0) (mean_over cut_to_1 2) grid in
+  dp (one_part replace_one) (all_transcripts r) (run_law r) (Q2R (24989 # 10000)) (Q2R (1 # 100000)).
+Proof. intros Hg r; checked (check_dp batch_renyi_example ReplaceOne) batch_renyi_satisfied. Qed.
 
 (** Of two of its records. *)
 Theorem batch_dp_of_two (grid : list R) :

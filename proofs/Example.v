@@ -441,6 +441,36 @@ Proof.
   intros Hg; apply sample_satisfies; [exact Hg|split; reflexivity|discriminate|apply mean_derives].
 Qed.
 
+(** What is concluded is none of a run's business. *)
+Definition concluding (c : certificate) (steps : list node) : certificate :=
+  Certificate (mechanisms c) (events c) steps.
+
+Lemma concluding_satisfied {X} (null : X) c steps r : satisfies null c r -> satisfies null (concluding c steps) r.
+Proof. intros [Grids Rounds Allowed]; split; assumption. Qed.
+
+(** The sum, and the mean, in Renyi DP of order 6. *)
+Definition by_renyi (moved : relation) (of : rule) (tau epsilon : Q) : list node := [
+  Node of [] (Claim moved 1 (Rdp 6 tau));
+  Node EventsRule [1%positive] (Claim moved 1 (Rdp 6 tau));
+  Node (RdpApproxDp (1 # 100000) epsilon) [2%positive] (Claim moved 1 (ApproxDp (1 # 100000) epsilon))].
+
+Definition poisson_renyi_example (moved : relation) : certificate :=
+  concluding (poisson_example moved)
+    (by_renyi moved (PoissonRdp 1 6 (58745 # 100000)) (58745 # 100000) (23494 # 10000)).
+Definition batch_renyi_example : certificate :=
+  concluding batch_example
+    (by_renyi ReplaceOne (FixedBatchRdp 1 6 (7369 # 10000)) (7369 # 10000) (24989 # 10000)).
+
+Theorem poisson_renyi_satisfied moved grid :
+  ascending m_infty grid ->
+  satisfies 0 (poisson_renyi_example moved) (one_release [1%nat] (EachWith (Q2R (1 # 8))) (vsum cut_to_1) grid).
+Proof. intros Hg; apply concluding_satisfied, sums_satisfied, Hg. Qed.
+
+Theorem batch_renyi_satisfied grid :
+  ascending m_infty grid ->
+  satisfies 0 batch_renyi_example (one_release [1%nat] (OutOf 2 16 0) (mean_over cut_to_1 2) grid).
+Proof. intros Hg; apply concluding_satisfied, batch_satisfied, Hg. Qed.
+
 (** A sum over all records beside one over a sample of them, with noise 1, of which 3/4 hide the
     former: Poisson samples, or where records are replaced batches of 2 out of 16. *)
 Definition mixture_example (moved : relation) (d : derivation) (epsilon : Q) : certificate :=

@@ -8,7 +8,7 @@ From Dpledger Require Import Sums Conversion Finite Gaussian Pure LaplaceProfile
   Domination GaussianComposition PoissonSampling BatchSampling Events Enclosure Losses GaussianLosses LossLists
   LossEnclosures LossComposition FixedPoint SampledLoss ReplacedSample ReplacedLoss CopiesSampling
   GroupSampling GroupBatches AccumulatedSampling GaussianSplit CopiesLoss GroupLoss PureLoss LaplaceLoss SampledLaplace GeometricLoss DiscreteGaussianProfile DiscreteGaussianLoss
-  LaplaceComposition LaplaceSums Certificate Checker Operations Derivations
+  LaplaceComposition LaplaceSums SampledRenyi RenyiDecision Certificate Checker Operations Derivations
   Claims.
 Import ListNotations.
 Open Scope R_scope.
@@ -2448,119 +2448,20 @@ Proof.
     rewrite <- !(Flat z t2); reflexivity.
 Qed.
 
-Lemma round_loss with_first h j x y L :
-  reads r h j = true -> same_but j x y -> steps (differ_at adj j) times x y -> oriented many with_first (x j) (y j) ->
-  bounds_step with_first (mechanism_of h) L ->
-  below_profile (next_messages r h) (next_law r x h) (next_law r y h)
-    (followed L (sqrt (mu_squared (mechanism_of h)))).
+(** A Gaussian step on a sample. *)
+Lemma sampled_met (with_first : bool) h s std0 j x y :
+  normal_round h s std0 -> sampled_round h s std0 -> reads r h j = true -> same_but j x y ->
+  steps (differ_at adj j) times x y -> oriented many with_first (x j) (y j) ->
+  exists drawn moved squared d std, mechanism_at c (mechanism_of h) = Some (SampledStep drawn moved squared d std) /\
+  forall contrast, contrast_of many drawn moved = Some contrast ->
+  contrasted with_first contrast (sqrt (Q2R squared) / Q2R std) (next_messages r h) (next_law r x h) (next_law r y h).
 Proof.
-  intros R Same Sxy O Bounds; assert (B := Bounds); destruct B as (PL & CL & Bound).
-  assert (Lossy : forall m, mechanism_at c (mechanism_of h) = Some m -> whole_ratio many m = None ->
-            match m with MixtureStep _ _ _ _ _ _ _ => False | _ => True end ->
-            beside_normal with_first (mechanism_of h) (next_messages r h) (next_law r x h) (next_law r y h) ->
-            below_profile (next_messages r h) (next_law r x h) (next_law r y h)
-              (followed L (sqrt (mu_squared (mechanism_of h))))).
-  { intros m F W Kind A a b Ha Hb.
-    assert (Zero : mu_squared (mechanism_of h) = 0).
-    { unfold mu_squared, normal_ratio; fold (mechanism_at c (mechanism_of h)); rewrite F.
-      destruct m; try destruct Kind; rewrite W; reflexivity. }
-    rewrite Zero, sqrt_0, followed_by_nothing; apply Bound; auto using laws.
-    unfold apart, lossless; fold (mechanism_at c (mechanism_of h)); rewrite F, W; exact A. }
-  (* where nothing is hidden, a Gaussian step on samples is one on all records *)
-  assert (Normal : forall m, mechanism_at c (mechanism_of h) = Some m -> forall ratio mu, whole_ratio many m = Some ratio ->
-            match m with MixtureStep _ _ _ _ _ _ _ => False | _ => True end -> sqrt (Q2R ratio) = mu ->
-            below_profile (next_messages r h) (next_law r x h) (next_law r y h) (gaussian_profile mu) ->
-            below_profile (next_messages r h) (next_law r x h) (next_law r y h)
-              (followed L (sqrt (mu_squared (mechanism_of h))))).
-  { intros m F ratio mu W Kind Root B a b Ha Hb.
-    assert (Mu : mu_squared (mechanism_of h) = Q2R ratio).
-    { unfold mu_squared, normal_ratio; fold (mechanism_at c (mechanism_of h)); rewrite F.
-      destruct m; try destruct Kind; rewrite W; reflexivity. }
-    rewrite Mu, Root; eapply Rle_trans; [apply (B a b Ha Hb)|].
-    rewrite <- nothing_followed; apply followed_at_most; try assumption; [apply nothing_proper| |rewrite <- Root; apply sqrt_pos].
-    intros a' b' Ha' Hb'; rewrite profile_nothing; apply CL; assumption. }
-  assert (Met : forall m, mechanism_at c (mechanism_of h) = Some m -> forall x' ratio mu, contrast_met many m = Some (x', ratio) ->
-            sqrt (Q2R ratio) = mu ->
-            contrasted with_first x' mu (next_messages r h) (next_law r x h) (next_law r y h) ->
-            beside_normal with_first (mechanism_of h) (next_messages r h) (next_law r x h) (next_law r y h) ->
-            below_profile (next_messages r h) (next_law r x h) (next_law r y h)
-              (followed L (sqrt (mu_squared (mechanism_of h))))).
-  { intros m F x' ratio mu Em Root A A'; destruct (met_found _ _ _ _ F Em) as (_ & Share & _ & squared & std & Sq & Hs & Er).
-    assert (Kind : match m with MixtureStep _ _ _ _ _ _ _ => False | _ => True end) by (destruct m; try exact Logic.I; discriminate Em).
-    assert (W : whole_ratio many m = option_map (fun n => further n ratio) (whole_shift x'))
-      by (destruct m; try discriminate Em; cbn [whole_ratio]; rewrite Em; reflexivity).
-    destruct (whole_shift x') as [n|] eqn:Wx; [|apply (Lossy m F W Kind A')].
-    apply (Normal m F _ (INR (Pos.to_nat n) * mu) W Kind).
-    - rewrite further_root, Root by (rewrite Er; apply ratio_nonneg; assumption); reflexivity.
-    - apply (whole_below with_first x'); auto using laws. }
-  destruct (round h) as [(s & std0 & Round)|
-    [((moved & squared & d & std & F) & _)|[Pure|((m & F & Mixed) & _)]]];
-    [| |pose proof Pure as ((m & F & In & Not) & _)|].
-  4:{ destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|[G|G]]]]];
-        [..|exact (mixture_below with_first h j x y L G R Same Sxy O Bounds)|].
-      5:{ destruct m as [| | | | | | | | |moved squared d rate samples std| |]; try discriminate Mixed;
-            [destruct G as (? & ? & ? & ? & ? & ? & G & _); congruence|].
-          pose proof (accumulated_below with_first h j x y _ _ _ _ _ _ G F R Same O) as A.
-          assert (A' : beside_normal with_first (mechanism_of h) (next_messages r h) (next_law r x h) (next_law r y h))
-            by (unfold beside_normal; rewrite F; exact A).
-          destruct (Pos.leb (many * samples) most_copies) eqn:Few.
-          - destruct (accumulated_found _ _ _ _ _ _ _ F) as (_ & _ & _ & Hs & s & D & Es).
-            refine (Met _ F _ (squared / (std * std))%Q (sqrt (Q2R squared) / Q2R std) _ _ A A').
-            + cbn [contrast_met]; rewrite Few; reflexivity.
-            + apply root_of_ratio; [rewrite <- Es; exact (derived_nonneg r0 _ s D)|exact Hs].
-          - apply (Lossy _ F); [|exact Logic.I|exact A'].
-            cbn [whole_ratio contrast_met]; rewrite Few; reflexivity. }
-      all: rewrite F in G; exfalso.
-      - destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); injection G as ->; discriminate Mixed.
-      - destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); injection G as ->; discriminate Mixed.
-      - destruct G as (? & ? & G & _); injection G as ->; discriminate Mixed.
-      - destruct G as (? & ? & ? & ? & ? & G & _); injection G as ->; discriminate Mixed. }
-  2:{ apply (Lossy _ F eq_refl Logic.I); unfold beside_normal; rewrite F; destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|[G|G]]]]]; rewrite F in G.
-      - apply (discrete_gaussian_below h j x y _ _ _ _ G F R Sxy).
-      - destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); discriminate G.
-      - destruct G as (? & ? & G & _); discriminate G.
-      - destruct G as (? & ? & ? & ? & ? & G & _); discriminate G.
-      - destruct G as (? & ? & ? & ? & ? & ? & ? & G & _); discriminate G.
-      - destruct G as (? & ? & ? & ? & ? & ? & G & _); discriminate G. }
-  2:{ apply (Lossy _ F); [destruct m; try reflexivity; try discriminate Not; discriminate In
-                         |destruct m; try exact Logic.I; discriminate In|].
-      unfold beside_normal; rewrite F; destruct m as [| | | | |truth answers|drawn moved squared d b|moved squared d b| | | |]; try discriminate In;
-        try discriminate Not; [> | | | |exact (pure_below h j x y Pure R Sxy)];
-        destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|[G|G]]]]]; rewrite F in G;
-        try (destruct G as (? & ? & ? & ? & ? & ? & ? & G & _); discriminate G);
-        try (destruct G as (? & ? & ? & ? & ? & ? & G & _); discriminate G);
-        try (destruct G as (? & ? & ? & ? & ? & G & _); discriminate G);
-        try (destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); discriminate G).
-      - apply (laplace_below h j x y _ _ _ _ G F R Sxy).
-      - destruct G as (? & ? & G & _); discriminate G.
-      - apply (geometric_below h j x y _ _ _ _ G F R Sxy).
-      - destruct G as (? & ? & G & _); discriminate G.
-      - destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); discriminate G.
-      - apply response_below; [exact G|exact F].
-      - apply (sampled_laplace_below many with_first h j x y _ _ _ _ _ G F R Same Sxy O).
-      - destruct G as (? & ? & G & _); discriminate G. }
-  destruct (normal_messages h s std0 Round) as [Messages Law].
-  pose proof (fun data => noisy_laws h s std0 data Round) as Laws.
-  assert (Kept := Round); destruct Round as (_ & Hs & Ps & Kind & Sens & _).
-  destruct Kind as [Plain|S].
-  { assert (Step := Plain); destruct Step as ((moved & squared & d & std & F) & _ & Ec).
-    apply (Normal _ F _ (sqrt (far * far * cost (mechanism_of h))) eq_refl Logic.I);
-      [|apply (far_gdp h s std0 j x y Kept Plain R Sxy)].
-    f_equal; unfold further; rewrite square_times; f_equal; unfold cost; rewrite F.
-    destruct (gaussian_found _ _ _ _ _ (or_introl F)) as (_ & Hs' & _).
-    rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra); reflexivity. }
-  pose proof (drawn_distribution h s std0 S) as Draw.
+  intros Round S R Same Sxy O; destruct (normal_messages h s std0 Round) as [Messages Law].
+  pose proof (fun data => noisy_laws h s std0 data Round) as Laws; pose proof (drawn_distribution h s std0 S) as Draw.
+  destruct Round as (_ & Hs & Ps & _ & Sens & _).
   destruct S as (drawn & moved & squared & d & std & F & Es & En & As & Ea & U & In_sample & Absent).
-  destruct (sampled_found _ _ _ _ _ _ F) as (Em & _ & Hs' & t0 & D & Et).
-  destruct (contrast_of many drawn moved) as [contrast|] eqn:Ec.
-  2:{ apply (Lossy _ F); [|exact Logic.I|unfold beside_normal; rewrite F, Ec; exact Logic.I].
-      cbn [whole_ratio contrast_met]; rewrite Ec; reflexivity. }
-  assert (A : contrasted with_first contrast (sqrt (Q2R squared) / Q2R std) (next_messages r h) (next_law r x h) (next_law r y h)).
-  2:{ refine (Met _ F contrast (squared / (std * std))%Q (sqrt (Q2R squared) / Q2R std) _ _ A _).
-      - cbn [contrast_met]; rewrite Ec; reflexivity.
-      - apply root_of_ratio; [rewrite <- Et; exact (derived_nonneg r0 _ t0 D)|exact Hs'].
-      - unfold beside_normal; rewrite F, Ec; exact A. }
-  clear Lossy Normal Met; rewrite Messages, !Law.
+  destruct (sampled_found _ _ _ _ _ _ F) as (Em & _); exists drawn, moved, squared, d, std; split; [exact F|].
+  intros contrast Ec; rewrite Messages, !Law.
   set (o := vector_outcomes (dimension r h) (cuts r h)) in *.
   set (M := noisy_vector (dimension r h) (value r h) std0) in *; set (mu := sqrt (Q2R squared) / Q2R std).
   assert (Pmu : 0 <= mu).
@@ -2655,6 +2556,116 @@ Proof.
   - rewrite !with_part_own; exact T.
 Qed.
 
+Lemma round_loss with_first h j x y L :
+  reads r h j = true -> same_but j x y -> steps (differ_at adj j) times x y -> oriented many with_first (x j) (y j) ->
+  bounds_step with_first (mechanism_of h) L ->
+  below_profile (next_messages r h) (next_law r x h) (next_law r y h)
+    (followed L (sqrt (mu_squared (mechanism_of h)))).
+Proof.
+  intros R Same Sxy O Bounds; assert (B := Bounds); destruct B as (PL & CL & Bound).
+  assert (Lossy : forall m, mechanism_at c (mechanism_of h) = Some m -> whole_ratio many m = None ->
+            match m with MixtureStep _ _ _ _ _ _ _ => False | _ => True end ->
+            beside_normal with_first (mechanism_of h) (next_messages r h) (next_law r x h) (next_law r y h) ->
+            below_profile (next_messages r h) (next_law r x h) (next_law r y h)
+              (followed L (sqrt (mu_squared (mechanism_of h))))).
+  { intros m F W Kind A a b Ha Hb.
+    assert (Zero : mu_squared (mechanism_of h) = 0).
+    { unfold mu_squared, normal_ratio; fold (mechanism_at c (mechanism_of h)); rewrite F.
+      destruct m; try destruct Kind; rewrite W; reflexivity. }
+    rewrite Zero, sqrt_0, followed_by_nothing; apply Bound; auto using laws.
+    unfold apart, lossless; fold (mechanism_at c (mechanism_of h)); rewrite F, W; exact A. }
+  (* where nothing is hidden, a Gaussian step on samples is one on all records *)
+  assert (Normal : forall m, mechanism_at c (mechanism_of h) = Some m -> forall ratio mu, whole_ratio many m = Some ratio ->
+            match m with MixtureStep _ _ _ _ _ _ _ => False | _ => True end -> sqrt (Q2R ratio) = mu ->
+            below_profile (next_messages r h) (next_law r x h) (next_law r y h) (gaussian_profile mu) ->
+            below_profile (next_messages r h) (next_law r x h) (next_law r y h)
+              (followed L (sqrt (mu_squared (mechanism_of h))))).
+  { intros m F ratio mu W Kind Root B a b Ha Hb.
+    assert (Mu : mu_squared (mechanism_of h) = Q2R ratio).
+    { unfold mu_squared, normal_ratio; fold (mechanism_at c (mechanism_of h)); rewrite F.
+      destruct m; try destruct Kind; rewrite W; reflexivity. }
+    rewrite Mu, Root; eapply Rle_trans; [apply (B a b Ha Hb)|].
+    rewrite <- nothing_followed; apply followed_at_most; try assumption; [apply nothing_proper| |rewrite <- Root; apply sqrt_pos].
+    intros a' b' Ha' Hb'; rewrite profile_nothing; apply CL; assumption. }
+  assert (Met : forall m, mechanism_at c (mechanism_of h) = Some m -> forall x' ratio mu, contrast_met many m = Some (x', ratio) ->
+            sqrt (Q2R ratio) = mu ->
+            contrasted with_first x' mu (next_messages r h) (next_law r x h) (next_law r y h) ->
+            beside_normal with_first (mechanism_of h) (next_messages r h) (next_law r x h) (next_law r y h) ->
+            below_profile (next_messages r h) (next_law r x h) (next_law r y h)
+              (followed L (sqrt (mu_squared (mechanism_of h))))).
+  { intros m F x' ratio mu Em Root A A'; destruct (met_found _ _ _ _ F Em) as (_ & Share & _ & squared & std & Sq & Hs & Er).
+    assert (Kind : match m with MixtureStep _ _ _ _ _ _ _ => False | _ => True end) by (destruct m; try exact Logic.I; discriminate Em).
+    assert (W : whole_ratio many m = option_map (fun n => further n ratio) (whole_shift x'))
+      by (destruct m; try discriminate Em; cbn [whole_ratio]; rewrite Em; reflexivity).
+    destruct (whole_shift x') as [n|] eqn:Wx; [|apply (Lossy m F W Kind A')].
+    apply (Normal m F _ (INR (Pos.to_nat n) * mu) W Kind).
+    - rewrite further_root, Root by (rewrite Er; apply ratio_nonneg; assumption); reflexivity.
+    - apply (whole_below with_first x'); auto using laws. }
+  destruct (round h) as [(s & std0 & Round)|
+    [((moved & squared & d & std & F) & _)|[Pure|((m & F & Mixed) & _)]]];
+    [| |pose proof Pure as ((m & F & In & Not) & _)|].
+  4:{ destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|[G|G]]]]];
+        [..|exact (mixture_below with_first h j x y L G R Same Sxy O Bounds)|].
+      5:{ destruct m as [| | | | | | | | |moved squared d rate samples std| |]; try discriminate Mixed;
+            [destruct G as (? & ? & ? & ? & ? & ? & G & _); congruence|].
+          pose proof (accumulated_below with_first h j x y _ _ _ _ _ _ G F R Same O) as A.
+          assert (A' : beside_normal with_first (mechanism_of h) (next_messages r h) (next_law r x h) (next_law r y h))
+            by (unfold beside_normal; rewrite F; exact A).
+          destruct (Pos.leb (many * samples) most_copies) eqn:Few.
+          - destruct (accumulated_found _ _ _ _ _ _ _ F) as (_ & _ & _ & Hs & s & D & Es).
+            refine (Met _ F _ (squared / (std * std))%Q (sqrt (Q2R squared) / Q2R std) _ _ A A').
+            + cbn [contrast_met]; rewrite Few; reflexivity.
+            + apply root_of_ratio; [rewrite <- Es; exact (derived_nonneg r0 _ s D)|exact Hs].
+          - apply (Lossy _ F); [|exact Logic.I|exact A'].
+            cbn [whole_ratio contrast_met]; rewrite Few; reflexivity. }
+      all: rewrite F in G; exfalso.
+      - destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); injection G as ->; discriminate Mixed.
+      - destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); injection G as ->; discriminate Mixed.
+      - destruct G as (? & ? & G & _); injection G as ->; discriminate Mixed.
+      - destruct G as (? & ? & ? & ? & ? & G & _); injection G as ->; discriminate Mixed. }
+  2:{ apply (Lossy _ F eq_refl Logic.I); unfold beside_normal; rewrite F; destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|[G|G]]]]]; rewrite F in G.
+      - apply (discrete_gaussian_below h j x y _ _ _ _ G F R Sxy).
+      - destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); discriminate G.
+      - destruct G as (? & ? & G & _); discriminate G.
+      - destruct G as (? & ? & ? & ? & ? & G & _); discriminate G.
+      - destruct G as (? & ? & ? & ? & ? & ? & ? & G & _); discriminate G.
+      - destruct G as (? & ? & ? & ? & ? & ? & G & _); discriminate G. }
+  2:{ apply (Lossy _ F); [destruct m; try reflexivity; try discriminate Not; discriminate In
+                         |destruct m; try exact Logic.I; discriminate In|].
+      unfold beside_normal; rewrite F; destruct m as [| | | | |truth answers|drawn moved squared d b|moved squared d b| | | |]; try discriminate In;
+        try discriminate Not; [> | | | |exact (pure_below h j x y Pure R Sxy)];
+        destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|[G|G]]]]]; rewrite F in G;
+        try (destruct G as (? & ? & ? & ? & ? & ? & ? & G & _); discriminate G);
+        try (destruct G as (? & ? & ? & ? & ? & ? & G & _); discriminate G);
+        try (destruct G as (? & ? & ? & ? & ? & G & _); discriminate G);
+        try (destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); discriminate G).
+      - apply (laplace_below h j x y _ _ _ _ G F R Sxy).
+      - destruct G as (? & ? & G & _); discriminate G.
+      - apply (geometric_below h j x y _ _ _ _ G F R Sxy).
+      - destruct G as (? & ? & G & _); discriminate G.
+      - destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); discriminate G.
+      - apply response_below; [exact G|exact F].
+      - apply (sampled_laplace_below many with_first h j x y _ _ _ _ _ G F R Same Sxy O).
+      - destruct G as (? & ? & G & _); discriminate G. }
+  assert (Kept := Round); destruct Round as (_ & _ & _ & [Plain|S] & _).
+  { assert (Step := Plain); destruct Step as ((moved & squared & d & std & F) & _ & Ec).
+    apply (Normal _ F _ (sqrt (far * far * cost (mechanism_of h))) eq_refl Logic.I);
+      [|apply (far_gdp h s std0 j x y Kept Plain R Sxy)].
+    f_equal; unfold further; rewrite square_times; f_equal; unfold cost; rewrite F.
+    destruct (gaussian_found _ _ _ _ _ (or_introl F)) as (_ & Hs' & _).
+    rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra); reflexivity. }
+  destruct (sampled_met with_first h s std0 j x y Kept S R Same Sxy O) as (drawn & moved & squared & d & std & F & A).
+  destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hs' & t0 & D & Et).
+  destruct (contrast_of many drawn moved) as [contrast|] eqn:Ec.
+  2:{ apply (Lossy _ F); [|exact Logic.I|unfold beside_normal; rewrite F, Ec; exact Logic.I].
+      cbn [whole_ratio contrast_met]; rewrite Ec; reflexivity. }
+  specialize (A contrast eq_refl).
+  refine (Met _ F contrast (squared / (std * std))%Q (sqrt (Q2R squared) / Q2R std) _ _ A _).
+  - cbn [contrast_met]; rewrite Ec; reflexivity.
+  - apply root_of_ratio; [rewrite <- Et; exact (derived_nonneg r0 _ t0 D)|exact Hs'].
+  - unfold beside_normal; rewrite F, Ec; exact A.
+Qed.
+
 Lemma taken_met j h :
   taken (fun h => if reads r h j then Some (mechanism_of h) else None) h = met r j h.
 Proof.
@@ -2714,14 +2725,51 @@ Definition known_unit (s : claim) : Prop :=
   claim_relation s = r0 \/
   claim_relation s = ReplaceOne /\ match claim_notion s with ApproxDp _ _ => False | _ => True end.
 
+(** What a step costs in Renyi DP of an order, so many records away: as zCDP has it, or on a sample, of
+    whose cost to several records nothing is known. *)
+Definition sampled_moment (drawn : scheme) (ratio : Q) (n : nat) : R :=
+  match drawn with
+  | Poisson rate => mean_power (1 - Q2R rate) (Q2R rate) n (Q2R ratio)
+  | FixedBatch size records => batch_power (Q2R (share_of_batch size records)) n (Q2R ratio)
+  | WithReplacement _ _ => 1
+  end.
+
+Definition renyi_price (alpha : R) (k i : positive) : R :=
+  match mechanism_at c i with
+  | Some (SampledStep drawn _ squared _ std) =>
+      if Pos.eqb k 1 then ln (sampled_moment drawn (squared / (std * std)) (Z.to_nat (Int_part alpha))) / (alpha - 1)
+      else 0
+  | _ => alpha * (IZR (Zpos k) * IZR (Zpos k) * rho i)
+  end.
+
+Lemma moment_at_least i drawn moved squared d std n :
+  mechanism_at c i = Some (SampledStep drawn moved squared d std) ->
+  1 <= sampled_moment drawn (squared / (std * std)) n.
+Proof.
+  intros F; destruct (sampled_found _ _ _ _ _ _ F) as (_ & Fits & Hs & t & D & E).
+  assert (Nn : 0 <= Q2R (squared / (std * std))) by (apply ratio_nonneg; [rewrite <- E; exact (derived_nonneg r0 d t D)|exact Hs]).
+  destruct drawn as [rate|size records|size records]; cbn [sampled_moment scheme_fits] in *; [| |lra].
+  - apply mean_power_at_least; [lra|exact Nn].
+  - apply batch_power_at_least; [pose proof (share_of_batch_within size records); lra|exact Nn].
+Qed.
+
+Lemma renyi_price_nonneg alpha k i : 1 < alpha -> 0 <= renyi_price alpha k i.
+Proof.
+  intros Ha; assert (Zcdp : 0 <= alpha * (IZR (Zpos k) * IZR (Zpos k) * rho i)).
+  { pose proof (Pos_real k); pose proof (rho_nonneg i); apply Rmult_le_pos; [lra|apply Rmult_le_pos; [nra|assumption]]. }
+  unfold renyi_price; destruct (mechanism_at c i) as [[]|] eqn:F; try exact Zcdp.
+  destruct (Pos.eqb k 1); [|lra]; apply Rmult_le_pos; [|left; apply Rinv_0_lt_compat; lra].
+  rewrite <- ln_1; apply ln_le; [lra|apply (moment_at_least _ _ _ _ _ _ _ F)].
+Qed.
+
 (** What steps cost a record of party [j] in a notion, [k] records away, at most. *)
 Definition within (kind : notion) (k : positive) (j : nat) (listed : list positive) (a : R) : Prop :=
   let far := IZR (Zpos k) in
   match kind with
   | Gdp _ => far * far * total listed cost <= a
-  | Zcdp _ => far * far * total listed rho <= a
+  | Zcdp _ => forall alpha, 1 < alpha -> total listed (renyi_price alpha k) <= alpha * a
   | PureDp _ => far * total listed cost <= a
-  | Rdp order _ => 1 < Q2R order /\ Q2R order * (far * far * total listed rho) <= a
+  | Rdp order _ => 1 < Q2R order /\ total listed (renyi_price (Q2R order) k) <= a
   | ApproxDp delta _ => indistinct k j listed a (Q2R delta)
   end.
 
@@ -2742,10 +2790,23 @@ Definition adds_up (kind : notion) : Prop :=
 Lemma within_nothing kind k j : adds_up kind -> within kind k j [] 0.
 Proof. destruct kind; simpl; intuition lra. Qed.
 
+Lemma zcdp_price alpha k i : pays_in (Zcdp 0) (match mechanism_at c i with Some m => m | None => Repeated i i end) = true ->
+  renyi_price alpha k i = alpha * (IZR (Zpos k) * IZR (Zpos k) * rho i).
+Proof. unfold renyi_price; destruct (mechanism_at c i) as [[]|]; try reflexivity; discriminate. Qed.
+
+Lemma zcdp_prices alpha k listed : forallb (pays_in (Zcdp 0)) (mechanisms c) = true ->
+  total listed (renyi_price alpha k) = alpha * (IZR (Zpos k) * IZR (Zpos k) * total listed rho).
+Proof.
+  intros All; rewrite <- !total_scal; apply total_ext; intros i _; apply zcdp_price.
+  destruct (mechanism_at c i) as [m|] eqn:F; [|reflexivity].
+  apply numbered_in in F; revert F; apply forallb_forall, All.
+Qed.
+
 Lemma within_up kind k j listed a b : a <= b -> within kind k j listed a -> within kind k j listed b.
 Proof.
   intros H; destruct kind; simpl; try lra.
-  apply indistinct_weaken with (1 := H).
+  - intros W alpha Ha; specialize (W alpha Ha); nra.
+  - apply indistinct_weaken with (1 := H).
 Qed.
 
 (** Fewer steps cost no more. *)
@@ -2757,14 +2818,13 @@ Proof.
             total all price = total listed price + total extra price).
   { intros price N; split; [apply total_nonneg; auto|].
     rewrite <- (total_permutation _ _ price P); apply total_app. }
-  destruct (Less cost cost_nonneg) as [Nc Ec], (Less rho rho_nonneg) as [Nr Er].
+  destruct (Less cost cost_nonneg) as [Nc Ec].
+  pose proof (fun alpha Ha => Less (renyi_price alpha k) (fun i => renyi_price_nonneg alpha k i Ha)) as LessR.
   destruct kind; simpl in *.
   - rewrite Ec in W; pose proof (Rmult_le_pos _ _ (Rlt_le _ _ (Rmult_lt_0_compat _ _ Pk Pk)) Nc); lra.
-  - rewrite Er in W; pose proof (Rmult_le_pos _ _ (Rlt_le _ _ (Rmult_lt_0_compat _ _ Pk Pk)) Nr); lra.
+  - intros alpha Ha; specialize (W alpha Ha); destruct (LessR alpha Ha); lra.
   - rewrite Ec in W; pose proof (Rmult_le_pos _ _ (Rlt_le _ _ Pk) Nc); lra.
-  - destruct W as [Ho W]; split; [exact Ho|]; eapply Rle_trans; [|exact W]; rewrite Er.
-    apply Rmult_le_compat_l; [lra|].
-    pose proof (Rmult_le_pos _ _ (Rlt_le _ _ (Rmult_lt_0_compat _ _ Pk Pk)) Nr); lra.
+  - destruct W as [Ho W]; split; [exact Ho|]; destruct (LessR _ Ho); lra.
   - intros x y more event D Q.
     apply (W x y (more ++ extra) event D); rewrite <- P, app_assoc; apply Permutation_app_tail, Q.
 Qed.
@@ -2884,21 +2944,74 @@ Proof.
     [split; [exact Pu|apply Rle_refl]|exact Below].
 Qed.
 
-Lemma zcdp_of_half kind j m a : kind = Zcdp 0 -> rho m <= Q2R a / 2 ->
-  within kind 1 j [m] (Q2R (cost_of_notion (Zcdp (a / 2)))).
-Proof. intros -> H; cbn [within cost_of_notion total]; rewrite Q2R_half; lra. Qed.
+Lemma zcdp_of_half kind j m a step : kind = Zcdp 0 -> mechanism_at c m = Some step -> pays_in (Zcdp 0) step = true ->
+  rho m <= Q2R a / 2 -> within kind 1 j [m] (Q2R (cost_of_notion (Zcdp (a / 2)))).
+Proof.
+  intros -> F Pays H; cbn [within cost_of_notion total]; intros alpha Ha.
+  rewrite zcdp_price, Q2R_half by (rewrite F; exact Pays); nra.
+Qed.
+
+Lemma stated_leaf_valid m enough kind j :
+  (forall step, enough step = true -> mechanism_at c m = Some step ->
+     single m /\ forall j, within kind 1 j [m] (Q2R (cost_of_notion kind))) ->
+  stated_leaf table r0 m enough kind = Some j -> valid j.
+Proof.
+  unfold stated_leaf; fold (mechanism_at c m); intros Enough.
+  destruct (mechanism_at c m) as [step|] eqn:F; [|discriminate].
+  intros H; apply guard_some in H as [G <-]; destruct (Enough step G eq_refl) as [One Le].
+  destruct (unit_of_one kind) as [Unit Known].
+  split; [exact Known|]; intros j; rewrite Unit, (unrolled_one j m One); apply Le.
+Qed.
 
 Lemma pure_leaf_valid m enough eps j :
   (forall step, enough step = true -> mechanism_at c m = Some step ->
      single m /\ cost m <= Q2R eps) ->
   pure_leaf table r0 m enough eps = Some j -> valid j.
 Proof.
-  unfold pure_leaf; fold (mechanism_at c m); intros Enough.
-  destruct (mechanism_at c m) as [step|] eqn:F; [|discriminate].
-  intros H; apply guard_some in H as [G <-]; destruct (Enough step G eq_refl) as [One Le].
-  destruct (unit_of_one (PureDp eps)) as [Unit Known].
-  split; [exact Known|]; intros j; rewrite Unit, (unrolled_one j m One).
-  cbn [within claim_notion cost_of_notion total]; lra.
+  intros Enough; apply stated_leaf_valid; intros step G F; destruct (Enough step G F) as [One Le].
+  split; [exact One|intros j'; cbn [within cost_of_notion total]; lra].
+Qed.
+
+Lemma whole_part n : Z.to_nat (Int_part (Q2R (integer n))) = Pos.to_nat n.
+Proof. rewrite Q2R_integer_positive, int_part_whole; reflexivity. Qed.
+
+Lemma renyi_leaf_valid m order enough eps j :
+  (forall step, enough step = true -> mechanism_at c m = Some step ->
+     exists drawn moved squared d std, step = SampledStep drawn moved squared d std /\ (2 <= Pos.to_nat order)%nat /\
+     sampled_moment drawn (squared / (std * std)) (Pos.to_nat order) <= exp ((INR (Pos.to_nat order) - 1) * Q2R eps)) ->
+  renyi_leaf table r0 m order enough eps = Some j -> valid j.
+Proof.
+  intros Enough; apply stated_leaf_valid; intros step G F.
+  destruct (Enough step G F) as (drawn & moved & squared & d & std & -> & Hn & Le).
+  split; [refine (alone m _ F _ _); discriminate|intros j'; cbn [within cost_of_notion total]].
+  assert (Order : 1 < INR (Pos.to_nat order)) by (apply (lt_INR 1), Hn).
+  unfold renyi_price; rewrite F, whole_part; cbn [Pos.eqb].
+  replace (Q2R (integer order)) with (INR (Pos.to_nat order)) by (rewrite Q2R_integer_positive; apply INR_positive).
+  split; [exact Order|]; rewrite Rplus_0_r; pose proof (moment_at_least _ _ _ _ _ _ (Pos.to_nat order) F) as One.
+  apply ln_le in Le; [|lra]; rewrite ln_exp in Le.
+  apply Rmult_le_reg_r with (INR (Pos.to_nat order) - 1); [lra|].
+  unfold Rdiv; rewrite Rmult_assoc, Rinv_l by lra; lra.
+Qed.
+
+Lemma poisson_renyi_cost order eps step m : poisson_renyi_suffices order eps step = true -> mechanism_at c m = Some step ->
+  exists drawn moved squared d std, step = SampledStep drawn moved squared d std /\ (2 <= Pos.to_nat order)%nat /\
+  sampled_moment drawn (squared / (std * std)) (Pos.to_nat order) <= exp ((INR (Pos.to_nat order) - 1) * Q2R eps).
+Proof.
+  destruct step as [|[rate|size records|size records] moved squared d std| | | | | | | | | |]; try discriminate.
+  cbn [poisson_renyi_suffices]; rewrite !andb_true_iff; intros [_ G] F.
+  destruct (sampled_found _ _ _ _ _ _ F) as (_ & [Hr _] & _); exists (Poisson rate), moved, squared, d, std.
+  split; [reflexivity|apply poisson_renyi_at_most_sound; assumption].
+Qed.
+
+Lemma batch_renyi_cost order eps step m : batch_renyi_suffices order eps step = true -> mechanism_at c m = Some step ->
+  exists drawn moved squared d std, step = SampledStep drawn moved squared d std /\ (2 <= Pos.to_nat order)%nat /\
+  sampled_moment drawn (squared / (std * std)) (Pos.to_nat order) <= exp ((INR (Pos.to_nat order) - 1) * Q2R eps).
+Proof.
+  destruct step as [|[rate|size records|size records] moved squared d std| | | | | | | | | |]; try discriminate.
+  cbn [batch_renyi_suffices]; rewrite !andb_true_iff; intros [_ G] F.
+  destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hs & t & D & E); exists (FixedBatch size records), moved, squared, d, std.
+  split; [reflexivity|apply batch_renyi_at_most_sound; [|pose proof (share_of_batch_within size records); lra|exact G]].
+  apply ratio_nonneg; [rewrite <- E; exact (derived_nonneg r0 d t D)|exact Hs].
 Qed.
 
 Lemma root_at_most m moved squared d b eps :
@@ -3012,9 +3125,8 @@ Proof.
     pose proof (fun price => weight_app price j (repeated_exposure n e1) rest) as App.
     pose proof (fun price => weight_repeated price j n e1) as Often; unfold weight in App, Often.
     destruct (claim_notion first); unfold within in *; cbv zeta in *; try contradiction;
-      rewrite App, Often;
-      [| | |split; [apply IH|apply proj2 in W, IH]];
-      apply (Rmult_le_compat_l _ _ _ Pn) in W; lra.
+      [|intros alpha Ha; specialize (W alpha Ha); specialize (IH alpha Ha)| |split; [apply IH|apply proj2 in W, IH]];
+      rewrite App, Often; apply (Rmult_le_compat_l _ _ _ Pn) in W; lra.
 Qed.
 
 Lemma composition_valid counts premises j :
@@ -3048,11 +3160,24 @@ Proof.
     change (Pos.to_nat 1) with 1%nat; cbn [repeat concat]; rewrite !app_nil_r.
     rewrite (steps_repeated _ _ _ _ F), total_concat_repeat, INR_positive; reflexivity. }
   pose proof (Pos_real n) as Pn; apply Rlt_le in Pn.
-  destruct (claim_notion s); unfold within in *; cbv zeta in *; try contradiction; rewrite W;
-    [| | |split; [apply H|apply proj2 in H]]; apply (Rmult_le_compat_l _ _ _ Pn) in H; lra.
+  destruct (claim_notion s); unfold within in *; cbv zeta in *; try contradiction;
+    [|intros alpha Ha; specialize (H alpha Ha)| |split; [apply H|apply proj2 in H]];
+    rewrite W; apply (Rmult_le_compat_l _ _ _ Pn) in H; lra.
 Qed.
 
 (** ** Groups of what a part is about *)
+
+Lemma renyi_further alpha k k' i : 1 < alpha ->
+  renyi_price alpha (k * k') i <= IZR (Zpos k) * IZR (Zpos k) * renyi_price alpha k' i.
+Proof.
+  intros Ha; pose proof (renyi_price_nonneg alpha k' i Ha) as Nn; pose proof (Pos_real k) as Pk.
+  assert (Zcdp : alpha * (IZR (Zpos (k * k')) * IZR (Zpos (k * k')) * rho i)
+                 <= IZR (Zpos k) * IZR (Zpos k) * (alpha * (IZR (Zpos k') * IZR (Zpos k') * rho i)))
+    by (rewrite Pos2Z.inj_mul, mult_IZR; right; ring).
+  unfold renyi_price in *; destruct (mechanism_at c i) as [[]|]; try exact Zcdp.
+  destruct (Pos.eqb_spec (k * k') 1) as [E|_]; [|apply Rmult_le_pos; [nra|exact Nn]].
+  assert (k = 1%positive) as -> by lia; assert (k' = 1%positive) as -> by lia; cbn [Pos.eqb] in *; lra.
+Qed.
 
 Lemma enlarged_valid e k group (r' : relation) s s' :
   (forall n, match n with ApproxDp _ _ => False | _ => True end -> known_unit s ->
@@ -3068,9 +3193,11 @@ Proof.
     |specialize (U (PureDp (integer k * a)) I Known)]; destruct U as [Known' U];
     (split; [exact Known'|]); intros j; specialize (W j);
     cbn [claim_notion cost_of_notion within] in *;
-    rewrite U, Pos2Z.inj_mul, mult_IZR, ?square_times, ?Q2R_mult, ?Q2R_integer_positive.
-  1,2: apply (Rmult_le_compat_l _ _ _ (Rmult_le_pos _ _ Pk Pk)) in W; lra.
-  apply (Rmult_le_compat_l _ _ _ Pk) in W; lra.
+    rewrite U, ?square_times, ?Q2R_mult, ?Q2R_integer_positive.
+  - rewrite Pos2Z.inj_mul, mult_IZR; apply (Rmult_le_compat_l _ _ _ (Rmult_le_pos _ _ Pk Pk)) in W; lra.
+  - intros alpha Ha; specialize (W alpha Ha); apply (Rmult_le_compat_l _ _ _ (Rmult_le_pos _ _ Pk Pk)) in W.
+    eapply Rle_trans; [apply total_le; intros i _; apply (renyi_further alpha k _ i Ha)|]; rewrite total_scal; lra.
+  - rewrite Pos2Z.inj_mul, mult_IZR; apply (Rmult_le_compat_l _ _ _ Pk) in W; lra.
 Qed.
 
 Lemma grouped_valid rule e s s' :
@@ -3171,20 +3298,88 @@ Proof.
   exists w; split; [exists z; split; [apply IH, S|exact A1]|exact A2].
 Qed.
 
+(** Renyi DP of an order, towards one record. *)
+Lemma whole_order order : is_whole order = true -> 1 < Q2R order ->
+  (2 <= Z.to_nat (Int_part (Q2R order)))%nat /\ INR (Z.to_nat (Int_part (Q2R order))) = Q2R order.
+Proof.
+  unfold is_whole; rewrite Z.eqb_eq; intros G Ho.
+  assert (E : Q2R order = IZR (Qnum order ÷ Zpos (Qden order))).
+  { pose proof (Z.quot_rem' (Qnum order) (Zpos (Qden order))) as Q; rewrite G, Z.add_0_r in Q.
+    assert (P : 0 < IZR (Zpos (Qden order))) by (apply IZR_lt; reflexivity).
+    unfold Q2R; rewrite Q at 1; rewrite mult_IZR; field; lra. }
+  rewrite E in *; rewrite int_part_whole; set (z := (Qnum order ÷ Zpos (Qden order))%Z) in *.
+  assert (2 <= z)%Z by (apply lt_IZR in Ho; lia); split; [lia|].
+  rewrite INR_IZR_INZ, Z2Nat.id by lia; reflexivity.
+Qed.
+
+Theorem run_rdp (order : Q) (most : R) :
+  1 < Q2R order -> forallb (pays_in (Rdp order 0)) (mechanisms c) = true ->
+  (forall j, total (allowed c j) (renyi_price (Q2R order) 1) <= most) ->
+  rdp (one_part adj) (all_transcripts r) (run_law r) (Q2R order) most.
+Proof.
+  intros Ho All H; apply (events_rdp adj (next_messages r) (next_law r) laws (reads r) unread (Q2R order) most
+                            (fun h => renyi_price (Q2R order) 1 (mechanism_of h)) (rounds r)); [exact Ho| |].
+  2:{ apply spent_within; [intros i; apply renyi_price_nonneg, Ho|exact H]. }
+  intros h j x y R Dxy.
+  assert (ByZcdp : forall m, mechanism_at c (mechanism_of h) = Some m -> pays_in (Zcdp 0) m = true ->
+            rdp_pair (next_messages r h) (next_law r x h) (next_law r y h) (Q2R order) (rho (mechanism_of h) * Q2R order) ->
+            rdp_pair (next_messages r h) (next_law r x h) (next_law r y h) (Q2R order)
+              (renyi_price (Q2R order) 1 (mechanism_of h))).
+  { intros m F Pays P; rewrite zcdp_price by (rewrite F; exact Pays).
+    replace (Q2R order * (1 * 1 * rho (mechanism_of h))) with (rho (mechanism_of h) * Q2R order) by ring; exact P. }
+  destruct (round h) as [(s & std & Round)|[Discrete|[Pure|((m & F & Mixed) & _)]]].
+  - assert (Kind := Round); destruct Kind as (_ & _ & _ & [P|S] & _).
+    + assert (Step := P); destruct Step as ((moved & squared & d & std' & F) & _).
+      apply (ByZcdp _ F eq_refl), (gaussian_round_zcdp h s std j); assumption.
+    + clear ByZcdp; destruct (some_order _ _ (proj1 Dxy)) as [with_first O].
+      destruct (sampled_met 1 with_first h s std j x y Round S R (proj2 Dxy) (ex_intro _ x (conj eq_refl Dxy)) O)
+        as (drawn & moved & squared & d & std' & F & A).
+      pose proof (pays _ _ _ All F) as Pays; cbn [pays_in] in Pays; apply andb_true_iff in Pays as [Whole Pays].
+      destruct (whole_order order Whole Ho) as [Hn En]; set (n := Z.to_nat (Int_part (Q2R order))) in *.
+      destruct (sampled_found _ _ _ _ _ _ F) as (Em & Fits & Hs & t & D & E).
+      assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d t D)).
+      set (ratio := (squared / (std' * std'))%Q).
+      assert (Nn : 0 <= Q2R ratio) by (apply ratio_nonneg; assumption).
+      assert (Mu : sqrt (Q2R squared) / Q2R std' = sqrt (Q2R ratio)) by (symmetry; apply root_of_ratio; assumption).
+      rewrite Mu in A; pose proof (sqrt_pos (Q2R ratio)) as Pmu; pose proof (sqrt_sqrt _ Nn) as Square.
+      enough (M : covered (next_messages r h) (next_law r x h) (next_law r y h) /\
+                  moment (INR n) (next_messages r h) (next_law r x h) (next_law r y h) <= sampled_moment drawn ratio n).
+      { split; [apply M|]; unfold renyi_price; rewrite F, Pos.eqb_refl; fold n ratio; rewrite <- En in *.
+        pose proof (moment_at_least _ _ _ _ _ _ n F) as One; fold ratio in One.
+        replace ((INR n - 1) * (ln (sampled_moment drawn ratio n) / (INR n - 1))) with (ln (sampled_moment drawn ratio n))
+          by (field; lra); rewrite exp_ln by lra; apply M. }
+      destruct (laws x h) as [Nx _], (laws y h) as [Ny _].
+      destruct drawn as [rate|size records|size records]; [| |discriminate Pays]; cbn [sampled_moment scheme_fits] in *;
+        rewrite <- Square.
+      * assert (Ec : contrast_of 1 (Poisson rate) moved = Some (Removed rate)) by (destruct moved; [discriminate Pays|reflexivity..]).
+        specialize (A _ Ec); cbn [contrasted] in A.
+        destruct with_first; [apply removal_renyi|apply addition_renyi]; try assumption; lra.
+      * specialize (A _ eq_refl); cbn [contrasted] in A; change (INR (Pos.to_nat 1)) with 1 in A; rewrite Rmult_1_l in A.
+        apply replaced_renyi; try assumption; pose proof (share_of_batch_within size records); lra.
+  - destruct Discrete as ((moved & squared & d & std & F) & _ & _ & Z).
+    apply (ByZcdp _ F eq_refl), (Z j R (Q2R order) Ho x y Dxy).
+  - assert (P := Pure); destruct P as ((m & F & In & Not) & _); pose proof (pays _ _ _ All F) as Pays.
+    assert (Zc : pays_in (Zcdp 0) m = true) by (destruct m; try discriminate; reflexivity).
+    apply (ByZcdp _ F Zc), (pure_round_zcdp h j); try assumption; exists m; auto.
+  - pose proof (pays _ _ _ All F); destruct m; discriminate.
+Qed.
+
 (** From what any party's record pays to the run, if every step pays in the notion. *)
 Lemma whole_valid s a :
-  known_unit s -> forallb (pays_in (claim_notion s)) (mechanisms c) = true ->
+  known_unit s -> forallb (pays_in (paid r0 s)) (mechanisms c) = true ->
   (forall j, within (claim_notion s) (unit_steps s) j (allowed c j) (Q2R a)) ->
   valid (Whole (costing a s)).
 Proof.
   intros Known Pays W; pose proof (steps_to_unit s) as Near.
+  assert (Alone : (relation_eqb (claim_relation s) r0 && Pos.eqb (claim_group s) 1)%bool = true -> unit_steps s = 1%positive).
+  { rewrite andb_true_iff, Pos.eqb_eq; unfold unit_steps; intros [-> ->]; reflexivity. }
   set (k := unit_steps s) in *; pose proof (Pos_real k) as Pk.
   assert (Far : INR (Pos.to_nat k) = IZR (Zpos k)) by apply INR_positive.
   assert (Divided : forall far x y, 0 < far -> far * x <= y -> x <= y / far).
   { intros far x y F H; apply Rmult_le_reg_l with (1 := F).
     replace (far * (y / far)) with y by (field; lra); exact H. }
   assert (Square : 0 < IZR (Zpos k) * IZR (Zpos k)) by nra.
-  destruct s as [r' g [b|b|b|o b|o b]]; unfold costing;
+  destruct s as [r' g [b|b|b|o b|o b]]; unfold costing; unfold paid in Pays;
     cbn [claim_notion claim_relation claim_group at_cost] in *.
   - split; [exact I|]; intros x y A; cbn [claim_notion cost_of_notion].
     pose proof (gdp_group (one_part adj) (all_transcripts r) (run_law r)
@@ -3198,19 +3393,25 @@ Proof.
       by (rewrite Far; field; lra).
     apply (group_privacy (one_part adj) (all_transcripts r) (run_law r) run_laws);
       [apply run_zcdp; [exact Pays|]|exact Ha|apply (Near x y Known A)].
-    intros j; apply Divided; [exact Square|exact (W j)].
+    intros j; apply Divided; [exact Square|].
+    specialize (W j 2 ltac:(lra)); rewrite (zcdp_prices _ _ _ Pays) in W; lra.
   - split; [exact I|]; intros x y A; cbn [claim_notion cost_of_notion].
     replace (Q2R a) with (INR (Pos.to_nat k) * (Q2R a / IZR (Zpos k))) by (rewrite Far; field; lra).
     apply (pure_group (one_part adj)); [apply run_pure; [exact Pays|]|apply (Near x y Known A)].
     intros j; apply Divided; [exact Pk|exact (W j)].
   - destruct (W O) as [Ho _].
     split; [exact Ho|]; intros x y A; cbn [claim_notion cost_of_notion].
+    destruct (relation_eqb r' r0 && Pos.eqb g 1)%bool.
+    { specialize (Near x y Known A); specialize (Alone eq_refl); unfold k in *; rewrite Alone in *.
+      destruct Near as (z & E & N); simpl in E; subst z.
+      apply (run_rdp o (Q2R a) Ho Pays); [intros j; apply (W j)|exact N]. }
     replace (Q2R a)
       with (INR (Pos.to_nat k) ^ 2 * (Q2R a / Q2R o / (IZR (Zpos k) * IZR (Zpos k))) * Q2R o)
       by (rewrite Far; field; lra).
     apply (group_privacy (one_part adj) (all_transcripts r) (run_law r) run_laws);
       [apply run_zcdp; [exact Pays|]|exact Ho|apply (Near x y Known A)].
-    intros j; apply Divided, Divided; [exact Square|lra|apply (W j)].
+    intros j; apply Divided, Divided; [exact Square|lra|].
+    destruct (W j) as [_ Wj]; rewrite (zcdp_prices _ _ _ Pays) in Wj; exact Wj.
   - split; [exact I|]; intros x y A event; cbn [claim_notion] in *.
     destruct Known as [Er|[_ []]]; cbn [claim_relation] in Er; subst r'.
     rewrite (proj1 (unit_of_own g (ApproxDp o b)) : k = g) in W.
@@ -3243,7 +3444,7 @@ Qed.
 
 Lemma all_events_valid premises j :
   (forall j, In j premises -> valid j) ->
-  all_events (views (events c)) (views_apart table (events c))
+  all_events r0 (views (events c)) (views_apart table (events c))
     (fun kind => forallb (pays_in kind) (mechanisms c)) premises = Some j ->
   valid j.
 Proof.
@@ -4019,23 +4220,23 @@ Lemma of_parts_valid rule premises j :
   valid j.
 Proof.
   intros V H;
-    destruct rule as [m|m|m|m|m|m eps|m eps|m eps|m eps|m eps|m eps|counts|m|m| |a| |a|size| |order|delta|delta eps|delta eps
+    destruct rule as [m|m|m|m|m|m eps|m eps|m eps|m eps|m eps|m eps|m order eps|m order eps|counts|m|m| |a| |a|size| |order|delta|delta eps|delta eps
                      |parts step doublings dense digits cut delta eps|parts delta eps]; cbn [of_parts] in H.
   - destruct premises; [|discriminate]; apply leaf_valid with (kind := Gdp 0) (3 := H); [reflexivity|].
     intros step a F E; destruct (gaussian_leaf m a step F (or_introl E)) as (One & W & _).
     split; [exact One|intros j'; cbn [within cost_of_notion total]; lra].
   - destruct premises; [|discriminate]; apply leaf_valid with (kind := Zcdp 0) (3 := H); [reflexivity|].
     intros step a F E; destruct (gaussian_leaf m a step F (or_introl E)) as (One & _ & W).
-    split; [exact One|intros j'; apply zcdp_of_half; [reflexivity|lra]].
+    split; [exact One|intros j'; apply (zcdp_of_half _ _ _ _ step eq_refl F); [destruct step; try discriminate E; reflexivity|lra]].
   - destruct premises; [|discriminate]; apply leaf_valid with (kind := Zcdp 0) (3 := H); [reflexivity|].
     intros step a F E; destruct (laplace_leaf m a step F (or_introl E)) as (One & W).
-    split; [exact One|intros j'; apply zcdp_of_half; [reflexivity|exact W]].
+    split; [exact One|intros j'; apply (zcdp_of_half _ _ _ _ step eq_refl F); [destruct step; try discriminate E; reflexivity|exact W]].
   - destruct premises; [|discriminate]; apply leaf_valid with (kind := Zcdp 0) (3 := H); [reflexivity|].
     intros step a F E; destruct (laplace_leaf m a step F (or_intror E)) as (One & W).
-    split; [exact One|intros j'; apply zcdp_of_half; [reflexivity|exact W]].
+    split; [exact One|intros j'; apply (zcdp_of_half _ _ _ _ step eq_refl F); [destruct step; try discriminate E; reflexivity|exact W]].
   - destruct premises; [|discriminate]; apply leaf_valid with (kind := Zcdp 0) (3 := H); [reflexivity|].
     intros step a F E; destruct (gaussian_leaf m a step F (or_intror E)) as (One & _ & W).
-    split; [exact One|intros j'; apply zcdp_of_half; [reflexivity|lra]].
+    split; [exact One|intros j'; apply (zcdp_of_half _ _ _ _ step eq_refl F); [destruct step; try discriminate E; reflexivity|lra]].
   - destruct premises; [|discriminate]; apply pure_leaf_valid with (2 := H); intros step.
     apply laplace_cost.
   - destruct premises; [|discriminate]; apply pure_leaf_valid with (2 := H); intros step.
@@ -4048,6 +4249,10 @@ Proof.
     apply sample_cost.
   - destruct premises; [|discriminate]; apply pure_leaf_valid with (2 := H); intros step.
     apply pure_step_cost.
+  - destruct premises; [|discriminate]; apply renyi_leaf_valid with (2 := H); intros step G F.
+    apply (poisson_renyi_cost order eps step m G F).
+  - destruct premises; [|discriminate]; apply renyi_leaf_valid with (2 := H); intros step G F.
+    apply (batch_renyi_cost order eps step m G F).
   - apply composition_valid with (2 := H), V.
   - apply repeated_valid with (2 := H), V.
   - apply by_party_valid with (2 := H), V.
@@ -4070,7 +4275,7 @@ Proof.
     apply Qle_bool_R_false in Ho; rewrite Q2R_number in Ho.
     destruct (V _ (or_introl eq_refl)) as [Known W].
     split; [exact Known|]; intros j; specialize (W j); split; [exact Ho|].
-    cbn [claim_notion cost_of_notion within] in *; rewrite Q2R_mult; apply Rmult_le_compat_l; [lra|exact W].
+    cbn [claim_notion cost_of_notion within] in *; rewrite Q2R_mult; apply (W _ Ho).
   - destruct premises; discriminate.
   - destruct premises; discriminate.
   - destruct premises; discriminate.

@@ -193,6 +193,7 @@ def _poisson_rdp(run: Run, place: Any, order: Any, epsilon: Any) -> Priv:
     The sum grows with q, which is rounded up to a multiple of 2^-128 if it has more digits.
 
     Source: Mironov, Talwar, Zhang 2019, Theorems 4 and 5, section 3.3.
+    Check: removal_renyi, addition_renyi, poisson_renyi_at_most_sound.
     """
     event, q = poisson_rate(run.at(place))
     sens, ratio = run.noise(event, "gaussian", "noise_std", "l2")
@@ -217,6 +218,7 @@ def _fixed_batch_rdp(run: Run, place: Any, order: Any, epsilon: Any) -> Priv:
     Priv(SampledWithoutReplacement(f + N(0, σ²), batch, records), Rdp(α, ε))
 
     Source: Wang, Balle, Kasiviswanathan 2019, Theorem 9.
+    Check: replaced_renyi, batch_renyi_at_most_sound.
     """
     event, share = fixed_batch_share(run.at(place))
     sens, ratio = run.noise(event, "gaussian", "noise_std", "l2")

@@ -471,6 +471,10 @@ _RULES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     ),
     "poisson-pure": lambda p: f"(PoissonPure {_place(p)} {_number(p, 'epsilon')})",
     "fixed-batch-pure": lambda p: f"(FixedBatchPure {_place(p)} {_number(p, 'epsilon')})",
+    "poisson-rdp": lambda p: f"(PoissonRdp {_place(p)} {p['order']} {_number(p, 'epsilon')})",
+    "fixed-batch-rdp": lambda p: (
+        f"(FixedBatchRdp {_place(p)} {p['order']} {_number(p, 'epsilon')})"
+    ),
     "pure-step": lambda p: f"(PureStepRule {_place(p)} {_number(p, 'epsilon')})",
     "composition": lambda p: f"(Composition [{'; '.join(map(str, p['times']))}]%positive)",
     "repeated": lambda p: f"(RepeatedRule {_place(p)})",

@@ -806,6 +806,15 @@ let rule name parameters : Kernel.rule * trust =
   | "fixed-batch-pure" ->
     let m, epsilon = two "mechanism" "epsilon" in
     (FixedBatchPure (place m, nonnegative (rational epsilon)), using (place m))
+  | "poisson-rdp" | "fixed-batch-rdp" -> (
+      match fields [ "mechanism"; "order"; "epsilon" ] parameters with
+      | [ m; order; epsilon ] ->
+        let m = place m and order = at_least 2 order and epsilon = nonnegative (rational epsilon) in
+        let found : Kernel.rule =
+          if name = "poisson-rdp" then PoissonRdp (m, order, epsilon)
+          else FixedBatchRdp (m, order, epsilon) in
+        (found, using m)
+      | _ -> assert false)
   | "pure-step" ->
     let m, epsilon = two "mechanism" "epsilon" in
     (PureStepRule (place m, nonnegative (rational epsilon)), using (place m))
@@ -851,6 +860,10 @@ let axiom rule (conclusion : Kernel.claim) =
     [ "Balle, Barthe, Gaboardi 2018, Theorem 8 (Poisson sampling)" ]
   | "fixed-batch-pure", PureDp _ ->
     [ "Balle, Barthe, Gaboardi 2018, Theorem 9 (sampling a fixed batch)" ]
+  | "poisson-rdp", Rdp _ ->
+    [ "Mironov, Talwar, Zhang 2019, Theorems 4 and 5 (Poisson sampling)" ]
+  | "fixed-batch-rdp", Rdp _ ->
+    [ "Wang, Balle, Kasiviswanathan 2019, Theorem 9 (sampling a fixed batch)" ]
   | ("laplace-zcdp" | "discrete-laplace-zcdp"), Zcdp _ ->
     [ "Bun, Steinke 2016, Proposition 1.4 (pure DP is zCDP)" ]
   | "discrete-gaussian-zcdp", Zcdp _ ->

@@ -59,12 +59,9 @@ COVERED = (
     *("one Gaussian step", "schedule of two parties", "repeated", "group", "by hand"),
     *("computed", "summed on a grid", "answers", "a filter", "every noise"),
     *("parties inside", "parties by hand", "pure", "pure samples"),
+    *("Poisson samples", "fixed batches", "a filter of one order"),
 )
-BEYOND = {
-    "vertical": "rule=vertical-predictions",
-    "Poisson samples": "rule=poisson-rdp",
-    "fixed batches": "rule=fixed-batch-rdp",
-}
+BEYOND = {"vertical": "rule=vertical-predictions"}
 
 
 def sampled(

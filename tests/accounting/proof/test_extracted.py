@@ -61,6 +61,7 @@ COVERED = (
     *("one Gaussian step", "schedule of two parties", "repeated", "group", "computed"),
     *("on lattices", "summed on a grid", "by hand", "answers", "a filter", "every noise"),
     *("parties inside", "parties by hand", "pure", "pure samples"),
+    *("Poisson samples", "fixed batches", "a filter of one order"),
 )
 
 
@@ -170,6 +171,50 @@ def test_a_witness_of_pure_dp_below_the_loss_is_proved_by_neither(tmp_path):
         else:
             assert found.word == "undecided", found.line
             assert verdict_of(text) is None
+
+
+MOMENTS = {
+    "add-remove": lambda rate, noise: PoissonSampled(
+        GaussianStep(sum_of_bounded(1, Adjacency.ADD_REMOVE_ONE), noise), rate
+    ),
+    "zero-out": lambda rate, noise: PoissonSampled(
+        GaussianStep(sum_of_bounded(1, Adjacency.ZERO_OUT_ONE), noise), rate
+    ),
+    "batch": lambda rate, noise: SampledWithoutReplacement(
+        GaussianStep(mean_of_bounded(1, 8, Adjacency.REPLACE_ONE), noise / 4), 8, int(8 / rate)
+    ),
+}
+"""A Gaussian step of so much noise, in units of its sensitivity, on a sample of this share."""
+
+
+@needs_checker
+@pytest.mark.parametrize("of", MOMENTS)
+@pytest.mark.parametrize("order", [2, 3, 8, 63, 512])
+def test_a_moment_on_samples_is_proved_and_none_a_billionth_smaller(of, order, tmp_path):
+    paths, documents = [], []
+    for rate, noise in ((1 / 8, 1.0), (1 / 1024, 0.75), (1, 4.0), (1 / 2, 32.0)):
+        event = Event(MOMENTS[of](rate, noise), Context((), 1, "model", Audience.PUBLIC))
+        search = Search([event], Fraction(1, 10**5), 1)
+        root = search._from_rdp(search.whole(Rdp(order, 0)))
+        document = json.loads(Certificate((event,), root).to_json_bytes())
+        for share in (Fraction(1), 1 + Fraction(1, 10**9), 1 - Fraction(1, 10**9)):
+            bent = json.loads(json.dumps(document))
+            for node in bent["nodes"]:
+                for stated in (node["parameters"], node["conclusion"]):
+                    if "epsilon" in stated:
+                        over = (
+                            share if node["conclusion"]["notion"] == "rdp" else Fraction(1001, 1000)
+                        )
+                        stated["epsilon"] = str(Fraction(stated["epsilon"]) * over)
+            documents.append(json.dumps(bent).encode())
+            paths.append(tmp_path / f"{len(paths)}.json")
+            paths[-1].write_bytes(documents[-1])
+    for k, (document, found) in enumerate(zip(documents, run_extracted(paths), strict=True)):
+        if k % 3 < 2:
+            assert agrees(found, check(document)), found.line
+        else:
+            assert found.word == "undecided", found.line
+            assert verdict_of(document) is None
 
 
 @needs_checker

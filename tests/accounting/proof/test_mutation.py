@@ -779,18 +779,19 @@ IN_COQ = (
     *("by hand", "answers", "a filter", "every noise", "parties inside", "parties by hand"),
     *("pure", "pure samples"),
 )
+BY_MOMENTS = ("Poisson samples", "fixed batches", "a filter of one order")
 
 needs_checker = pytest.mark.skipif(
     extracted_checker() is None, reason="dpledger-check is not built (make -C proofs checker)"
 )
 
 
-def both_agree(certificates, folder, count, seed):
+def both_agree(certificates, folder, count, seed, names=IN_COQ):
     """Return how many documents were bent and how many of them both prove.
 
     Raises AssertionError at the first that only one proves.
     """
-    covered_ones = {name: certificates[name] for name in IN_COQ}
+    covered_ones = {name: certificates[name] for name in names}
     verdicts, paths = [], []
     for k, (*_, doc) in enumerate(forged(covered_ones, count, seed)):
         document = json.dumps(doc).encode()
@@ -816,6 +817,11 @@ def both_agree(certificates, folder, count, seed):
 @needs_checker
 def test_bent_certificates_get_one_verdict(certificates, tmp_path):
     assert both_agree(certificates, tmp_path, 400, seed=11)[1] > 30
+
+
+@needs_checker
+def test_bent_certificates_of_samples_by_moments_get_one_verdict(certificates, tmp_path):
+    assert both_agree(certificates, tmp_path, 200, seed=1, names=BY_MOMENTS)[1] > 15
 
 
 @needs_checker

@@ -175,8 +175,8 @@ RULES = {
     "one order of the data sets": ("Checker", "small fst && small snd", "small fst"),
     "sampled steps without their cost": (
         "Checker",
-        "guard (all_pay_in (claim_notion (statement_of first))",
-        "guard (all_pay_in (claim_notion (statement_of first)) || true",
+        "guard (all_pay_in (paid (statement_of first))",
+        "guard (all_pay_in (paid (statement_of first)) || true",
     ),
     "replaced records of any size": (
         "Checker",
@@ -805,8 +805,8 @@ RULES = {
     ),
     "all records of a group at the shift of one": (
         "Checker",
-        "step_losses w bits (further group ratio) 1",
-        "step_losses w bits ratio 1",
+        "Some (further group (squared / (std * std)))",
+        "Some (squared / (std * std))",
     ),
     "thresholds of those that take part above what is left": (
         "GroupLoss",
@@ -840,8 +840,9 @@ RULES = {
     ),
     "a mixture's sample, forgotten": (
         "Checker",
-        "Some (GaussianStep _ _ _ _) => true | _ => false end.",
-        "Some (GaussianStep _ _ _ _ | MixtureStep _ _ _ _ _ _ _) => true | _ => false end.",
+        "  | Some m => match whole_ratio group m with Some _ => true | None => false end\n",
+        "  | Some (MixtureStep _ _ _ _ _ _ _) => true\n"
+        "  | Some m => match whole_ratio group m with Some _ => true | None => false end\n",
     ),
     "noise all of which is for one part": (
         "Checker",
@@ -918,6 +919,67 @@ RULES = {
         "Checker",
         "option_map (fun n => further n ratio) (whole_shift x)",
         "option_map (fun n => ratio) (whole_shift x)",
+    ),
+    "a moment without its smallest terms": (
+        "RenyiDecision",
+        "| O => clipped p (I.mul p c e)\n",
+        "| O => I.fromZ p 0\n",
+    ),
+    "a moment of powers that grow too slowly": (
+        "RenyiDecision",
+        "(I.mul p e u) (I.mul p u w)",
+        "(I.mul p e u) u",
+    ),
+    "a moment up to the order's exponential": (
+        "RenyiDecision",
+        "(rational p (inject_Z (Zpos n - 1) * eps)).",
+        "(rational p (inject_Z (Zpos n) * eps)).",
+    ),
+    "a batch's moment without half of its terms": (
+        "RenyiDecision",
+        "(I.mul p (I.fromZ p 2)\n        (terms",
+        "(I.mul p (I.fromZ p 0)\n        (terms",
+    ),
+    "a batch's moment at a share of its share": (
+        "RenyiDecision",
+        "((Zpos n * (Zpos n - 1) # 2) * (share * share))%Q in",
+        "((Zpos n * (Zpos n - 1) # 2) * (share * share * share))%Q in",
+    ),
+    "orders of one": ("RenyiDecision", "Pos.leb 2 n && Pos.leb n 512", "Pos.leb n 512"),
+    "moments of noise that is not squared": (
+        "Checker",
+        "&& poisson_renyi_at_most (squared / (std * std))",
+        "&& poisson_renyi_at_most (squared / std)",
+    ),
+    "a batch's moments of noise that is not squared": (
+        "Checker",
+        "&& batch_renyi_at_most (squared / (std * std))",
+        "&& batch_renyi_at_most (squared / std)",
+    ),
+    "Renyi DP of replaced records in Poisson samples": (
+        "Checker",
+        "| Poisson _ => negb (relation_eqb moved ReplaceOne)\n  | FixedBatch",
+        "| Poisson _ => true\n  | FixedBatch",
+    ),
+    "Renyi DP of draws with replacement": (
+        "Checker",
+        "| WithReplacement _ _ => false\n  end.\n\n(** Steps whose",
+        "| WithReplacement _ _ => true\n  end.\n\n(** Steps whose",
+    ),
+    "Renyi DP of samples at any order": (
+        "Checker",
+        "=> is_whole order && pays_sampled drawn moved",
+        "=> pays_sampled drawn moved",
+    ),
+    "Renyi DP of samples towards groups": (
+        "Checker",
+        "if relation_eqb (claim_relation s) r && Pos.eqb (claim_group s) 1 then kind",
+        "if relation_eqb (claim_relation s) r then kind",
+    ),
+    "Renyi DP of samples towards other neighbours": (
+        "Checker",
+        "if relation_eqb (claim_relation s) r && Pos.eqb (claim_group s) 1 then kind",
+        "if Pos.eqb (claim_group s) 1 then kind",
     ),
 }
 MEANINGS = {

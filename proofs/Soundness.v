@@ -3740,8 +3740,8 @@ Proof.
       apply (fun Same => geometric_loss_sound _ (Q2R scale) B Same w bits _ step k o p q Hw Hb Hstep
                (Twice _ E) Dp (proj1 Dq) W); reflexivity.
     - destruct (gaussian_found _ _ _ _ _ (or_intror F)) as (_ & Hs & _); intros W.
-      apply (discrete_gaussian_loss_sound std (Q2R std) w bits _ step k o p q Hs eq_refl Hw Hb Hstep
-               (Twice _ E) Dp (proj1 Dq) W).
+      apply (fun Same => discrete_gaussian_loss_sound _ (Q2R std) w bits _ step k o p q Hs Same Hw Hb Hstep
+               (Twice _ E) Dp (proj1 Dq) W); reflexivity.
     - intros W; assert (Hp : (0 <= w + bits + SampledLoss.guard)%Z) by (pose proof guard_nonneg; lia).
       pose proof (conj (one_at_most_exp i) (odds_above_sound _ i truth answers Hp F)) as Le.
       apply (odds_loss_sound w bits _ (share_of truth answers) step o p q (exp (cost i)) k Hw Hb Hstep

@@ -13,9 +13,7 @@ one moment the later finds the head of the first.
 """
 
 import os
-import random
 import re
-import time
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -32,10 +30,6 @@ _STATED = re.compile(
 """The whole of an assumption: other words before it would be an assumption of their own."""
 _TAIL = 1 << 16
 """Bytes at the end of an anchor that are read: 700 heads, more than writers overtake each other."""
-
-
-_LONGEST_WAIT = 0.005
-"""Seconds between two tries to lock an anchor, at most."""
 
 
 class RolledBack(LedgerError):
@@ -127,14 +121,11 @@ class FileAnchor:
         except OSError as error:
             raise LedgerError(f"Expected to open the anchor {self.path}: {error}.") from error
         try:
-            deadline = time.monotonic() + timeout
-            while not lock.taken(alone=True):
-                if time.monotonic() > deadline:
-                    raise LedgerError(
-                        f"Expected the lock (flock) of the anchor {self.path} to be free: another "
-                        "ledger holds it, or another program. Nothing was recorded."
-                    )
-                time.sleep(random.uniform(0, _LONGEST_WAIT))
+            if not lock.waited_for(timeout, alone=True):
+                raise LedgerError(
+                    f"Expected the lock (flock) of the anchor {self.path} to be free: another "
+                    "ledger holds it, or another program. Nothing was recorded."
+                )
             yield
         finally:
             lock.close()

@@ -5,13 +5,19 @@ of the file, one that it read or copied the file with among them. These do not.
 """
 
 import os
+import random
 import sys
+import time
 import weakref
 from contextlib import suppress
 from pathlib import Path
 
 if sys.platform != "win32":
     import fcntl
+
+
+LONGEST_WAIT = 0.004
+"""Seconds, at most, between two tries for a lock; random, so that writers do not meet again."""
 
 
 class FileLock:
@@ -49,6 +55,20 @@ class FileLock:
             return False
         except OSError:
             return True
+        return True
+
+    def waited_for(self, timeout: float, *, alone: bool) -> bool:
+        """Return whether the lock is held in the end: False once so many seconds have passed.
+
+        Args:
+            timeout: seconds to wait for others.
+            alone: as for `taken`.
+        """
+        deadline = time.monotonic() + timeout
+        while not self.taken(alone=alone):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(random.uniform(0, LONGEST_WAIT))
         return True
 
     def release(self) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 
 from .anchor import FileAnchor
 from .budget import Budget
-from .file_lock import FileLock
+from .file_lock import LONGEST_WAIT, FileLock
 from .file_names import is_mounted, require_nothing_left, require_own_name
 from .ledger import Ledger, Verification
 from .rows import LedgerError, Row, TamperedLedger
@@ -32,9 +32,6 @@ _APPLICATION_ID = 0x64706C67  # "dplg"
 """
 _SCHEMA_VERSION = 1
 """Of the tables and triggers; a file of another version is refused."""
-
-_LONGEST_WAIT = 0.004
-"""Seconds, at most, between two tries for the lock; random, so that writers do not meet again."""
 
 _SCHEMA = (
     """CREATE TABLE documents (
@@ -108,9 +105,9 @@ class SqliteLedger(Ledger):
         # wherever the process goes; by links, as SQLite: its journal stands beside the file itself
         try:
             self.path = Path(path).resolve()
-            self.path.exists()
+            self.path.exists()  # raises for a name that is too long
             uri = self.path.as_uri()
-        except (OSError, RuntimeError, ValueError) as error:  # links in a circle, NUL, no UTF-8
+        except (OSError, RuntimeError, ValueError) as error:  # links in a circle, NUL
             raise LedgerError(f"Expected the name of a file, got {os.fspath(path)!a}.") from error
         require_own_name(self.path)
         self._read_only = read_only
@@ -250,7 +247,7 @@ class SqliteLedger(Ledger):
             except sqlite3.OperationalError as error:
                 if time.monotonic() > deadline or _code(error) != sqlite3.SQLITE_BUSY:
                     raise
-            time.sleep(random.uniform(0, _LONGEST_WAIT))
+            time.sleep(random.uniform(0, LONGEST_WAIT))
 
     @contextmanager
     def _writing(self) -> Generator[None]:
@@ -284,14 +281,11 @@ class SqliteLedger(Ledger):
                 yield
                 return
             try:
-                deadline = time.monotonic() + self._timeout
-                while not lock.taken(alone=writing):
-                    if time.monotonic() > deadline:
-                        raise LedgerLocked(
-                            f"Expected the lock (flock) of the folder {self.path.parent} to be free"
-                            ": another writer holds it, or another program."
-                        )
-                    time.sleep(random.uniform(0, _LONGEST_WAIT))
+                if not lock.waited_for(self._timeout, alone=writing):
+                    raise LedgerLocked(
+                        f"Expected the lock (flock) of the folder {self.path.parent} to be free"
+                        ": another writer holds it, or another program."
+                    )
                 yield
             finally:
                 lock.release()

@@ -93,7 +93,7 @@ class _Reading:
                 if self.adjacency is Adjacency.ADD_REMOVE_ONE
                 else "the sensitivity is of the relation promised"
             )
-        if stated and self.adjacency is Adjacency.REPLACE_ONE and any(map(_multiplied, releases)):
+        if stated and _is_of_two_readings(releases, self.adjacency):
             over = "a clip norm" if self.clipped else "the sensitivity"
             parts.append(f"noise multipliers are over {over}")
         if any(r.sampled and r.sampling is None for r in releases):
@@ -193,7 +193,7 @@ def _readings(releases: Sequence[StatedRelease], adjacency: Adjacency | None) ->
     meanings = [False]
     if adjacency is not None:
         relations = [(adjacency, False)]
-    if adjacency is Adjacency.REPLACE_ONE and any(map(_multiplied, releases)):
+    if _is_of_two_readings(releases, adjacency):
         meanings = [False, True]
     shuffled = any(r.sampling is Sampling.SHUFFLED for r in releases)
     for (relation, doubled), clipped, scheme in product(relations, meanings, schemes):
@@ -211,8 +211,9 @@ def _readings(releases: Sequence[StatedRelease], adjacency: Adjacency | None) ->
         yield _Reading(relation, doubled, scheme, clipped)
 
 
-def _multiplied(release: StatedRelease) -> bool:
-    return release.multiplied
+def _is_of_two_readings(releases: Sequence[StatedRelease], adjacency: Adjacency | None) -> bool:
+    """Return whether a noise multiplier may be over a clip norm, of which a record moves two."""
+    return adjacency is Adjacency.REPLACE_ONE and any(r.multiplied for r in releases)
 
 
 def judged(
@@ -251,7 +252,7 @@ def judged(
     missing = [what for release in releases for what in release.missing]
     if adjacency is None:
         missing.insert(0, "adjacency")
-    if adjacency is Adjacency.REPLACE_ONE and any(map(_multiplied, releases)):
+    if _is_of_two_readings(releases, adjacency):
         missing.append("what noise multipliers are over")
 
     def listed(reading: _Reading, *, least: bool) -> tuple[Event, ...]:

@@ -39,7 +39,7 @@ from dpledger.accounting.check.reading import CertificateWrong, Undecided
 from dpledger.accounting.check.statements import Run as Listed
 from dpledger.accounting.composition import UNIT_BITS, UnpricedMechanism
 from dpledger.accounting.guarantees import guarantee
-from dpledger.accounting.ledger import SqliteLedger
+from dpledger.accounting.ledger import LedgerLocked, SqliteLedger
 from dpledger.accounting.ledger.budget import Budget
 from dpledger.accounting.ledger.renyi_filter import renyi_price
 from dpledger.accounting.numbers.enclosure import shown_down, shown_up
@@ -273,7 +273,7 @@ def test_what_two_checkers_prove_of_a_bent_certificate_is_the_same(
 
 WRITER = """
 import os, sys, threading
-from dpledger.accounting.ledger import SqliteLedger
+from dpledger.accounting.ledger import LedgerLocked, SqliteLedger
 from dpledger.mechanisms import (
     Adjacency, Audience, Context, Event, GaussianStep, Provenance, declared)
 path = sys.argv[1]
@@ -311,6 +311,47 @@ def test_what_was_reserved_is_in_the_file_whenever_its_writers_are_killed(tmp_pa
             assert returned <= there
             assert len(there) <= len(returned) + 4 * (turn + 1)
             assert ledger.verify().reservations == len(there)
+
+
+AMID = """
+import sys
+from dpledger.accounting.ledger import LedgerLocked, SqliteLedger
+from dpledger.mechanisms import (
+    Adjacency, Audience, Context, Event, GaussianStep, Provenance, declared)
+path = sys.argv[1]
+class Stopping(SqliteLedger):
+    def _store(self, row, documents):
+        self._connection.execute("PRAGMA cache_size = 1")  # so that the file is written to here
+        super()._store(row, documents)
+        open(path, "rb").close()  # drops SQLite's locks of this process
+        if row.sequence == 2:
+            print("amid", flush=True)
+            input()
+step = GaussianStep(declared(1, "unit", adjacency=Adjacency.REPLACE_ONE), 4.0)
+names = tuple(f"party {k}" for k in range(9999))
+event = Event(step, Context(names, 1, "message", Audience.PUBLIC))
+print(Stopping(path).run("run", configuration_hash="x").reserve([event], Provenance("none", None)))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such locks")
+@pytest.mark.parametrize("read_only", [False, True])
+def test_who_opens_a_ledger_takes_nothing_from_one_that_is_writing(
+    tmp_path: Path, read_only: bool
+) -> None:
+    """The writer has read the file meanwhile: to SQLite its journal is one that a crash left."""
+    path = tmp_path / "ledger"
+    SqliteLedger(path).close()
+    with subprocess.Popen(
+        [sys.executable, "-c", AMID, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"amid\n"
+        with pytest.raises(LedgerLocked):
+            SqliteLedger(path, read_only=read_only, timeout=0.05)
+        assert writer.communicate(b"\n")[0] == b"2\n"
+    with SqliteLedger(path) as ledger:
+        assert ledger.verify().reservations == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")

@@ -205,7 +205,7 @@ class SqliteLedger(Ledger):
         whatever fails next.
         """
         if read_only:
-            self._execute("PRAGMA query_only = ON")
+            self._set("query_only", "ON")
         else:
             if is_mounted(self.path):
                 raise LedgerError(
@@ -213,7 +213,7 @@ class SqliteLedger(Ledger):
                     "and its journal beside that; mount the folder that it is in. "
                     "Nothing was recorded."
                 )
-            self._execute("PRAGMA synchronous = EXTRA")
+            self._set("synchronous", "EXTRA")
             with self._writing():
                 empty = not self._query("SELECT 1 FROM sqlite_master LIMIT 1")
                 if empty and self._pragma("application_id") == 0:
@@ -230,8 +230,12 @@ class SqliteLedger(Ledger):
                 "release of dpledger wrote it, which can read it"
             )
         if not read_only:
-            with self._explained(), self._folder(writing=True):  # earlier releases' files, too
-                self._execute("PRAGMA journal_mode = DELETE")
+            self._set("journal_mode", "DELETE")  # of earlier releases' files, too
+
+    def _set(self, name: str, value: str) -> None:
+        """Set a pragma, with no writer beside: even this takes back what looks left by a crash."""
+        with self._explained(), self._folder(writing=True):
+            self._execute(f"PRAGMA {name} = {value}")
 
     def _execute(self, sql: str, parameters: tuple[object, ...] = ()) -> sqlite3.Cursor:
         """Run a statement; while other writers are in the way, try again and again.

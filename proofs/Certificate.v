@@ -9,7 +9,7 @@
 From Coq Require Import Reals List QArith Qreals FMapPositive Permutation.
 From Coquelicot Require Import Coquelicot.
 From Dpledger Require Import Sums Finite Gaussian Pure DiscreteLaplace DiscreteGaussian Sensitivity
-  Nonnegative Rounding Descent Domination GaussianComposition PoissonSampling BatchSampling CopiesSampling
+  Nonnegative Vertical Rounding Descent Domination GaussianComposition PoissonSampling BatchSampling CopiesSampling
   Events AccumulatedSampling.
 Import ListNotations.
 
@@ -53,7 +53,9 @@ Inductive leaf_rule :=
   | SumOfBounded (bound : Q)
   | HistogramL1
   | Histogram
-  | StronglyConvexArgmin (lipschitz modulus tolerance : Q) (count : positive).
+  | StronglyConvexArgmin (lipschitz modulus tolerance : Q) (count : positive)
+  | VerticalPredictions (row_bound slope_bound radius penalty modulus tolerance u v : Q)
+  | LabelDual (derivative_bound label_gap tolerance : Q).
 
 Inductive unary_rule :=
   | Scaled (factor : Q)
@@ -383,6 +385,30 @@ Inductive derives : derivation -> forall V : Space, (list X -> V) -> Prop :=
                       (objective_present loss regulariser count data) (minimiser data)) ->
       (forall data, norm (sub (solve data) (minimiser data)) <= Q2R tolerance / Q2R modulus) ->
       derives (Leaf (StronglyConvexArgmin lipschitz modulus tolerance count) squared) V solve
+  (** A coordinate for each record, its row's product with a point that is close to the minimiser on
+      the ball, of all records. *)
+  | derives_predictions row_bound slope_bound radius penalty modulus tolerance u v squared (d : nat)
+      (W : Space) (row : X -> W) (pull : nat -> R) (regulariser : W -> R) (minimiser solve : list X -> W) :
+      r <> AddRemoveOne -> strongly_convex (Q2R modulus) regulariser ->
+      (forall x, norm (row x) <= Q2R row_bound) -> (r = ZeroOutOne -> row null = zero) ->
+      (forall i, Rabs (pull i) <= Q2R slope_bound) ->
+      (forall data, minimises_on_ball (Q2R radius)
+                      (ball_objective row pull (Q2R penalty) regulariser data) (minimiser data)) ->
+      (forall data, norm (@sub (euclidean d) (predictions row data (solve data))
+                            (predictions row data (minimiser data)))
+                    <= Q2R tolerance / (2 * sqrt (Q2R penalty * Q2R modulus))) ->
+      derives (Leaf (VerticalPredictions row_bound slope_bound radius penalty modulus tolerance u v) squared)
+        (euclidean d) (fun data => predictions row data (solve data))
+  (** A coordinate for each record, close to the slope of its loss at a score that is public but for
+      that slope. *)
+  | derives_label_dual derivative_bound label_gap tolerance squared (d : nat) (slope : X -> R -> R)
+      (public : nat -> R) penalty (dual solve : nat -> X -> R) :
+      r <> AddRemoveOne -> 0 < penalty -> (forall x z z', z <= z' -> slope x z <= slope x z') ->
+      (r = ReplaceOne -> forall x y z, Rabs (slope x z - slope y z) <= Q2R label_gap) ->
+      (r = ZeroOutOne -> (forall x z, Rabs (slope x z) <= Q2R derivative_bound) /\ forall z, slope null z = 0) ->
+      (forall i x, exists z, dual i x = slope x z /\ dual i x + penalty * z = public i) ->
+      (forall i x, Rabs (solve i x - dual i x) <= Q2R tolerance) ->
+      derives (Leaf (LabelDual derivative_bound label_gap tolerance) squared) (euclidean d) (by_record solve)
   | derives_scaled factor squared d (V : Space) (q : list X -> V) :
       derives d V q ->
       derives (Unary (Scaled factor) squared d) V (fun l => scale (Q2R factor) (q l))

@@ -132,6 +132,9 @@ Definition moved_twice (r : relation) : Q :=
 Definition both_count (r : relation) : Q :=
   match r with ZeroOutOne => 1 | _ => 2 end.
 
+(** Relations of data with equally many records. *)
+Definition keeps_count (r : relation) : bool := match r with AddRemoveOne => false | _ => true end.
+
 Definition leaf_square (r : relation) (rule : leaf_rule) : option Q :=
   match rule with
   | Declared v => guard (Qle_bool 0 v) (v * v)
@@ -147,6 +150,18 @@ Definition leaf_square (r : relation) (rule : leaf_rule) : option Q :=
       guard (Qle_bool 0 lipschitz && positive_number modulus && Qle_bool 0 tolerance)
         (let s := both_count r * lipschitz / (modulus * integer count)
                   + 2 * tolerance / modulus in s * s)
+  | VerticalPredictions rows slope radius penalty modulus tolerance u v =>
+      let stiff := penalty * modulus in
+      let steepest := rows * (slope + penalty * rows * radius) in
+      guard (keeps_count r && Qle_bool 0 rows && Qle_bool 0 slope && Qle_bool 0 radius
+             && positive_number penalty && positive_number modulus && Qle_bool 0 tolerance
+             && Qle_bool 0 u && Qle_bool 0 v
+             && Qle_bool (steepest * steepest / stiff + 4 * (rows * rows * (radius * radius))) (u * u)
+             && Qle_bool (tolerance * tolerance / stiff) (v * v))
+        (let s := moved_twice r * u / 2 + v in s * s)
+  | LabelDual slope gap tolerance =>
+      guard (keeps_count r && Qle_bool 0 slope && Qle_bool 0 gap && Qle_bool 0 tolerance)
+        (let s := match r with ReplaceOne => gap | _ => slope end + 2 * tolerance in s * s)
   end.
 
 (** Operations that hold a row as it is. *)

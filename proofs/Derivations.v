@@ -4,7 +4,7 @@
 From Coq Require Import Reals List Bool Lia Lra Psatz QArith Qreals Qround PArith ZArith
   FunctionalExtensionality.
 From Coquelicot Require Import Coquelicot.
-From Dpledger Require Import Sums Finite Sensitivity Nonnegative Descent Enclosure Certificate Checker
+From Dpledger Require Import Sums Finite Sensitivity Nonnegative Vertical Descent Enclosure Certificate Checker
   Operations.
 Import ListNotations.
 Open Scope R_scope.
@@ -346,6 +346,8 @@ Proof.
     | squared V f Hf Acute
     | lipschitz modulus tolerance count squared V loss regulariser minimiser solve Hr Hlip Hz N Near
     | lipschitz modulus tolerance count squared V loss regulariser minimiser solve Hr Hlip N Near
+    | g b radius rho m tau u v squared n W row pull regulariser minimiser solve Hr Convex Hg Hz Hb Min Near
+    | c g tau squared n slope public rho dual solve Hr Hrho Rises Gap Bd Solves Near
     | factor squared d V q H IH
     | bound squared d V W q f H IH Lin Bd
     | radius squared d V q H IH
@@ -414,6 +416,33 @@ Proof.
   - apply (argmin_square lipschitz modulus tolerance count squared s V solve Hs).
     intros Gl Gm; apply argmin_sensitivity with (loss := loss) (regulariser := regulariser)
       (minimiser := minimiser); auto; [congruence|destruct r; try discriminate; exact N].
+  - apply stated_some in Hs as [-> (least & E & Le)]; cbn in E; cbv zeta in E.
+    apply guard_some in E as [G <-]; rewrite !andb_true_iff in G.
+    destruct G as [[[[[[[[[[_ Gg] Gb] Gr] Gp] Gm] Gt] Gu] Gv] Us] Vs].
+    apply nonnegative_R in Gg, Gb, Gr, Gt, Gu, Gv; apply positive_number_R in Gp, Gm; apply Qle_bool_R in Us, Vs.
+    assert (Stiff : 0 < Q2R (rho * m)) by (rewrite Q2R_mult; apply Rmult_lt_0_compat; assumption).
+    rewrite Q2R_plus, Q2R_div, !Q2R_mult, Q2R_plus, !Q2R_mult, Q2R_number in Us by assumption.
+    rewrite Q2R_div, !Q2R_mult in Vs by assumption.
+    eapply Square in Le; [|apply Q2R_mult].
+    rewrite Q2R_plus, Q2R_div, Q2R_mult, moved_twice_R, Q2R_number in Le by (rewrite Q2R_number; lra).
+    destruct Le as [P Le]; split; [exact P|]; eapply sensitivity_root; [|exact Le].
+    destruct r; [| |congruence]; simpl.
+    + replace (2 * Q2R u / 2 + Q2R v) with (Q2R u + Q2R v) by field.
+      apply predictions_sensitivity_replace with (pull := pull) (penalty := Q2R rho) (modulus := Q2R m)
+        (regulariser := regulariser) (radius := Q2R radius) (bound := Q2R g) (slope := Q2R b)
+        (minimiser := minimiser) (tolerance := Q2R tau); auto.
+    + replace (1 * Q2R u / 2 + Q2R v) with (Q2R u / 2 + Q2R v) by field.
+      apply predictions_sensitivity_zero_out with (pull := pull) (penalty := Q2R rho) (modulus := Q2R m)
+        (regulariser := regulariser) (radius := Q2R radius) (bound := Q2R g) (slope := Q2R b)
+        (minimiser := minimiser) (tolerance := Q2R tau); auto.
+  - apply stated_some in Hs as [-> (least & E & Le)]; cbn in E; cbv zeta in E.
+    apply guard_some in E as [_ <-]; eapply Square in Le; [|apply Q2R_mult].
+    rewrite Q2R_plus, Q2R_mult, Q2R_number in Le.
+    destruct Le as [P Le]; split; [exact P|]; eapply sensitivity_root; [|exact Le].
+    destruct r; [| |congruence]; simpl.
+    + apply dual_sensitivity_replace with (slope := slope) (public := public) (penalty := rho) (exact := dual); auto.
+    + destruct (Bd eq_refl) as [Hc Hz].
+      apply dual_sensitivity_zero_out with (slope := slope) (public := public) (penalty := rho) (exact := dual); auto.
   - destruct (derived r d) as [s'|]; [|discriminate]; destruct (IH s' eq_refl) as [P S].
     apply stated_some in Hs as [-> (least & E & Le)]; cbn in E; injection E as <-.
     rewrite !Q2R_mult in Le.

@@ -8,7 +8,7 @@ From Coquelicot Require Import Coquelicot.
 From Interval Require Import Tactic.
 From Interval.Float Require Import Specific_ops Specific_stdz.
 From Dpledger Require Import Finite GaussianIntegral Gaussian Pure GaussianDelta Sensitivity
-  Nonnegative Certificate Checker Soundness Claims Example
+  Nonnegative Vertical Certificate Checker Soundness Claims Example
   FilterExample.
 Import ListNotations.
 Open Scope R_scope.
@@ -83,6 +83,17 @@ Theorem minimised_gdp (grid : list R) :
   ascending m_infty grid ->
   holds 0 (one_release [] whole (mean_present cut_to_1 2) grid) (Claim AddRemoveOne 1 (Gdp 1)).
 Proof. intros Hg; checked (check_sound minimised_example) minimised_satisfied. Qed.
+
+(** Predictions of one of vertically held records that is zeroed out, and the slope of its loss. *)
+Theorem predicted_gdp (grid : list R) :
+  ascending m_infty grid ->
+  holds 0 (one_release [] whole (fun l => predictions cut_to_1 l (least_on_ball l)) grid)
+    (Claim ZeroOutOne 1 (Gdp (9 # 4))).
+Proof. intros Hg; checked (check_sound predicted_example) predicted_satisfied. Qed.
+
+Theorem dual_gdp (grid : list R) :
+  ascending m_infty grid -> holds 0 (one_release [] whole entries grid) (Claim ReplaceOne 1 (Gdp 4)).
+Proof. intros Hg; checked (check_sound dual_example) dual_satisfied. Qed.
 
 (** The release whose mean is computed with a rounding, of any kind that the standard model allows. *)
 Theorem computed_gdp (fl : R -> R) (grid : list R) :

@@ -4,7 +4,7 @@
 From Coq Require Import Reals List Lra Lia QArith Qreals Permutation FunctionalExtensionality.
 From Coquelicot Require Import Coquelicot.
 From Dpledger Require Import Sums Finite GaussianIntegral Gaussian Pure GaussianDelta Sensitivity
-  Nonnegative Rounding Descent PoissonSampling Certificate Checker Operations Derivations Soundness.
+  Nonnegative Vertical Rounding Descent PoissonSampling Certificate Checker Operations Derivations Soundness.
 Import ListNotations.
 
 (** One party releases the mean of numbers cut to [-1, 1], divided by 2, with noise 1. *)
@@ -211,6 +211,97 @@ Proof.
     pose proof (Rabs_pos (sub y y' 0%nat)); nra.
   - exact least_at_the_mean.
   - intros data; rewrite sub_diag, norm_zero; lra.
+Qed.
+
+(** ** A coordinate for each record *)
+
+(** Predictions of the point that is least in y^2/2, the squares of all records' products with it and
+    the first one's product; and the slopes of linear losses. *)
+Definition predicted_example : certificate := Certificate
+  [GaussianStep ZeroOutOne (9 # 4) (Leaf (VerticalPredictions 1 1 1 1 1 0 3 0) (9 # 4)) 1]
+  [Event 1 [1%positive] 1]
+  [Node (GaussianGdp 1) [] (Claim ZeroOutOne 1 (Gdp (9 # 4)));
+   Node EventsRule [1%positive] (Claim ZeroOutOne 1 (Gdp (9 # 4)))].
+
+Definition dual_example : certificate := Certificate
+  [GaussianStep ReplaceOne 4 (Leaf (LabelDual 1 2 0) 4) 1]
+  [Event 1 [1%positive] 1]
+  [Node (GaussianGdp 1) [] (Claim ReplaceOne 1 (Gdp 4));
+   Node EventsRule [1%positive] (Claim ReplaceOne 1 (Gdp 4))].
+
+Definition pulls_first (i : nat) : R := match i with O => 1 | _ => 0 end.
+Definition entries : list R -> nat -> R := by_record (fun _ x => cut_to_1 x 0%nat).
+Definition pull_of (l : list R) : R :=
+  total (seq 0 (length l)) (fun i => pulls_first i * entries l i).
+Definition squares_of (l : list R) : R := total (seq 0 (length l)) (fun i => entries l i * entries l i).
+Definition least_on_ball (l : list R) : euclidean 1 := fun _ => - pull_of l / (squares_of l + 1).
+
+Lemma cut_to_1_within x : Rabs (cut_to_1 x 0%nat) <= 1.
+Proof. eapply Rle_trans; [apply entry_within_norm|apply cut_to_1_bounded]. Qed.
+
+Lemma pull_within l : Rabs (pull_of l) <= 1.
+Proof.
+  unfold pull_of; destruct l as [|x l]; [simpl; rewrite Rabs_R0; lra|].
+  cbn [length]; rewrite <- cons_seq; cbn [total]; rewrite total_zero.
+  - rewrite Rplus_0_r; unfold pulls_first; rewrite Rmult_1_l; apply cut_to_1_within.
+  - intros [|i] I; [apply in_seq in I; lia|unfold pulls_first; ring].
+Qed.
+
+Lemma ball_example l (y : euclidean 1) :
+  ball_objective cut_to_1 pulls_first 1 half_square l y
+  = pull_of l * y 0%nat + (squares_of l + 1) / 2 * (y 0%nat * y 0%nat).
+Proof.
+  unfold ball_objective, pull_of, squares_of, half_square.
+  rewrite (total_ext _ _ (fun i => pulls_first i * entries l i * y 0%nat
+             + y 0%nat * y 0%nat / 2 * (entries l i * entries l i))).
+  - rewrite total_plus, total_scal, total_scal_r; field.
+  - intros i _; unfold predictions, entries, by_record, cost_at; destruct (nth_error l i); simpl; field.
+Qed.
+
+Lemma least_is_least l :
+  minimises_on_ball 1 (ball_objective cut_to_1 pulls_first 1 half_square l) (least_on_ball l).
+Proof.
+  assert (Hs : 0 <= squares_of l) by (apply total_nonneg; intros; apply Rle_0_sqr).
+  pose proof (pull_within l) as B; apply Rabs_le_between in B.
+  assert (E : least_on_ball l 0%nat * (squares_of l + 1) = - pull_of l)
+    by (unfold least_on_ball; field; lra).
+  split.
+  - apply norm_le; [lra|]; simpl; set (y := least_on_ball l 0%nat) in *.
+    assert (-1 <= y <= 1) by (split; nra); nra.
+  - intros y _; rewrite !ball_example; set (y0 := least_on_ball l 0%nat) in *.
+    assert (0 <= (squares_of l + 1) / 2 * ((y 0%nat - y0) * (y 0%nat - y0)))
+      by (apply Rmult_le_pos; [lra|apply Rle_0_sqr]); nra.
+Qed.
+
+Theorem predicted_satisfied grid :
+  ascending m_infty grid ->
+  satisfies 0 predicted_example
+    (one_release [] whole (fun l => predictions cut_to_1 l (least_on_ball l)) grid).
+Proof.
+  intros Hg; apply one_release_satisfies with (2 := or_introl (conj eq_refl eq_refl)); [exact Hg|].
+  apply (derives_predictions 0 ZeroOutOne 1 1 1 1 1 0 3 0 (9 # 4) 1 (euclidean 1) cut_to_1 pulls_first
+           half_square least_on_ball least_on_ball); rewrite ?Q2R_number; try discriminate.
+  - intros x y t _; unfold half_square, sub; simpl; right; field.
+  - exact cut_to_1_bounded.
+  - intros _; apply functional_extensionality; intros i; unfold cut_to_1; simpl.
+    rewrite Rmin_right, Rmax_right by lra; reflexivity.
+  - intros [|i]; simpl; rewrite ?Rabs_R1, ?Rabs_R0; lra.
+  - exact least_is_least.
+  - intros l; rewrite sub_diag, norm_zero; unfold Rdiv; rewrite Rmult_0_l; lra.
+Qed.
+
+Theorem dual_satisfied grid :
+  ascending m_infty grid -> satisfies 0 dual_example (one_release [] whole entries grid).
+Proof.
+  intros Hg; apply one_release_satisfies with (2 := or_introl (conj eq_refl eq_refl)); [exact Hg|].
+  apply (derives_label_dual 0 ReplaceOne 1 2 0 4 1 (fun x _ => cut_to_1 x 0%nat) (fun _ => 0) 1
+           (fun _ x => cut_to_1 x 0%nat) (fun _ x => cut_to_1 x 0%nat)); rewrite ?Q2R_number; try discriminate.
+  - lra.
+  - intros; lra.
+  - intros _ x y _; pose proof (cut_to_1_within x); pose proof (cut_to_1_within y).
+    apply Rabs_le_between in H, H0; apply Rabs_le; lra.
+  - intros i x; exists (- cut_to_1 x 0%nat); split; [reflexivity|ring].
+  - intros i x; rewrite Rminus_diag_eq, Rabs_R0; [lra|reflexivity].
 Qed.
 
 (** ** A value that is computed in floating point *)

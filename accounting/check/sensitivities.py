@@ -267,6 +267,7 @@ def _vertical_predictions(
     Sens(D x, (u+v)²)    zero-out: (u/2 + v)²
 
     Source: optimality of both minimisers and convexity.
+    Check: predictions_sensitivity_replace, predictions_sensitivity_zero_out.
     """
     _require_fixed_size(adjacency)
     if penalty * modulus == 0:
@@ -288,6 +289,7 @@ def _label_dual(
     Sens(y, (g + 2τ)²)    zero-out: (c + 2τ)²
 
     Source: l' grows with z, so that y and z move against each other.
+    Check: dual_sensitivity_replace, dual_sensitivity_zero_out.
     """
     _require_fixed_size(adjacency)
     moved = label_gap if adjacency == "replace-one" else derivative_bound

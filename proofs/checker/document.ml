@@ -174,6 +174,8 @@ let at_most (a : Kernel.q) (b : Kernel.q) =
 let one : Kernel.q = { qnum = Z.one; qden = Z.one }
 let over (a : Kernel.q) (b : Kernel.q) =
   quotient (Z.mul a.qnum b.qden) (Z.mul a.qden b.qnum)
+let product (a : Kernel.q) (b : Kernel.q) =
+  quotient (Z.mul a.qnum b.qnum) (Z.mul a.qden b.qden)
 let twice (q : Kernel.q) = quotient (Z.shift_left q.qnum 1) q.qden
 let size (q : Kernel.q) : Kernel.q = { q with qnum = Z.abs q.qnum }
 let first s = snd (List.hd s.numbers)
@@ -206,7 +208,9 @@ let is_of a x =
     (List.hd a.above).rule = "histogram-l1" && at_most (first a) (bounds "bound")
   | _, "float-count" -> counts one (twice (bounds "most")) a
   | _, "float-grid" -> counts (bounds "step") (twice (bounds "most")) a
-  | "strongly-convex-argmin", "float-exact" -> true
+  | "vertical-predictions", "float-scores" ->
+    at_most (product (stated "row_bound") (stated "radius")) (bounds "bound")
+  | ("strongly-convex-argmin" | "label-dual"), "float-exact" -> true
   | _ -> false
 
 let moved a = List.filter (fun p -> Z.sign p.squared.qnum <> 0) a.above
@@ -264,6 +268,9 @@ let shapes = [
   ("histogram", (0, []));
   ("histogram-l1", (0, []));
   ("strongly-convex-argmin", (0, [ "lipschitz"; "modulus"; "tolerance"; "count" ]));
+  ("vertical-predictions",
+   (0, [ "row_bound"; "slope_bound"; "radius"; "penalty"; "modulus"; "tolerance"; "u"; "v" ]));
+  ("label-dual", (0, [ "derivative_bound"; "label_gap"; "tolerance" ]));
   ("scaled", (1, [ "factor" ]));
   ("sum", (2, [ "u"; "v" ]));
   ("linear-map", (1, [ "operator_norm" ]));
@@ -332,6 +339,9 @@ and built ?rounding rule squared numbers premises : Kernel.derivation =
   | "histogram-l1", [], [] -> Leaf0 (HistogramL1, squared)
   | "strongly-convex-argmin", [ lipschitz; modulus; tolerance; n ], [] ->
     Leaf0 (StronglyConvexArgmin (lipschitz, modulus, tolerance, whole n), squared)
+  | "vertical-predictions", [ rows; slope; radius; penalty; modulus; tolerance; u; v ], [] ->
+    Leaf0 (VerticalPredictions (rows, slope, radius, penalty, modulus, tolerance, u, v), squared)
+  | "label-dual", [ slope; gap; tolerance ], [] -> Leaf0 (LabelDual (slope, gap, tolerance), squared)
   | "scaled", [ factor ], [ p ] -> Unary (Scaled factor, squared, p)
   | "linear-map", [ norm ], [ p ] -> Unary (LinearMap norm, squared, p)
   | "clip", [ radius ], [ p ] -> Unary (Clip radius, squared, p)

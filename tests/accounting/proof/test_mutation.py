@@ -779,6 +779,7 @@ IN_COQ = (
     *("by hand", "answers", "a filter", "every noise", "parties inside", "parties by hand"),
     *("pure", "pure samples"),
 )
+VERTICAL = ("vertical", "computed otherwise")
 BY_MOMENTS = ("Poisson samples", "fixed batches", "a filter of one order")
 
 needs_checker = pytest.mark.skipif(
@@ -822,6 +823,11 @@ def test_bent_certificates_get_one_verdict(certificates, tmp_path):
 @needs_checker
 def test_bent_certificates_of_samples_by_moments_get_one_verdict(certificates, tmp_path):
     assert both_agree(certificates, tmp_path, 200, seed=1, names=BY_MOMENTS)[1] > 15
+
+
+@needs_checker
+def test_bent_certificates_of_vertical_data_get_one_verdict(certificates, tmp_path):
+    assert both_agree(certificates, tmp_path, 200, seed=2, names=VERTICAL)[1] > 15
 
 
 @needs_checker

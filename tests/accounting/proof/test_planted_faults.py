@@ -981,6 +981,41 @@ RULES = {
         "if relation_eqb (claim_relation s) r && Pos.eqb (claim_group s) 1 then kind",
         "if Pos.eqb (claim_group s) 1 then kind",
     ),
+    "predictions without the record's own": (
+        "Checker",
+        "stiff + 4 * (rows",
+        "stiff + 0 * (rows",
+    ),
+    "predictions that others' rows move half as far": (
+        "Checker",
+        "(steepest * steepest / stiff +",
+        "(steepest * steepest / (2 * stiff) +",
+    ),
+    "predictions pulled by slopes alone": (
+        "Checker",
+        "rows * (slope + penalty * rows * radius)",
+        "rows * slope",
+    ),
+    "predictions of a minimiser of half the tolerance": (
+        "Checker",
+        "(tolerance * tolerance / stiff)",
+        "(tolerance * tolerance / (4 * stiff))",
+    ),
+    "a replaced row's predictions at the price of a null one": (
+        "Checker",
+        "moved_twice r * u / 2 + v",
+        "u / 2 + v",
+    ),
+    "labels that move by the bound on slopes": (
+        "Checker",
+        "ReplaceOne => gap | _ => slope end",
+        "ReplaceOne => slope | _ => slope end",
+    ),
+    "slopes off by their tolerance once": (
+        "Checker",
+        "slope end + 2 * tolerance",
+        "slope end + tolerance",
+    ),
 }
 MEANINGS = {
     "nothing is allowed": ("Certificate", "if concerns e j\n", "if false\n"),
@@ -1123,6 +1158,16 @@ MEANINGS = {
         "Certificate",
         "(forall x, norm (f x) <= Q2R bound) ->\n      (r = ZeroOutOne",
         "(forall x, norm (f x) <= 0 * Q2R bound) ->\n      (r = ZeroOutOne",
+    ),
+    "rows that pull at nothing": (
+        "Certificate",
+        "Rabs (pull i) <= Q2R slope_bound",
+        "Rabs (pull i) <= 0 * Q2R slope_bound",
+    ),
+    "labels that all say the same": (
+        "Certificate",
+        "<= Q2R label_gap",
+        "<= 0 * Q2R label_gap",
     ),
 }
 

@@ -32,6 +32,9 @@ from .rows import Rows, without_cells
 IntArray = npt.NDArray[np.integer[Any]]
 """Party of each record, a place among the names, shape (n,)."""
 
+MOST_PARTIES = 10**6
+"""Whom an estimator gives names to; more are told before memory is full of them."""
+
 _START_ASSUMED = "the model that this fit starts from is public: fits before it paid for it"
 """An assumption of the promise where a fit goes on from a model: that model's own epsilon is not in
 this one.
@@ -187,6 +190,8 @@ class PrivateModelOfParties(PrivateLinearModel):
         if self.parties is None:
             number = 1 if self.n_parties is None else self.n_parties
             require_positive_int("n_parties", number)
+            if number > MOST_PARTIES:
+                raise InvalidParameter("n_parties", number, f"at most {MOST_PARTIES}")
             return tuple(f"party-{i + 1}" for i in range(number))
         if isinstance(self.parties, Iterator):  # which is empty when it is read again
             raise InvalidParameter("parties", self.parties, "a list or a tuple of names")

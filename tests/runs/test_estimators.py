@@ -654,6 +654,7 @@ def test_noise_of_the_operating_system_is_fitted_without_a_warning() -> None:
         ({"row_bound": 0.0}, "row_bound"),
         ({"row_bound": 0.1}, "row norms"),
         ({"n_parties": 0}, "n_parties"),
+        ({"n_parties": 10**9}, "n_parties"),
         ({"n_parties": 3, "parties": ("a", "b")}, "n_parties"),
         ({"n_parties": 5000}, "party"),
         ({"algorithm": "dp-admm"}, "algorithm"),

@@ -12,7 +12,8 @@ of jax_privacy, which uses the same, are read by `dpledger.interop.dp_events`.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from math import inf, nextafter
+from fractions import Fraction
+from math import hypot, inf, nextafter
 from numbers import Integral, Real
 from typing import Any
 from weakref import ref
@@ -21,7 +22,13 @@ from ..accounting.guarantees import guarantee
 from ..accounting.ledger.ledger import Ledger, Run
 from ..accounting.proof.proved import proved_guarantee
 from ..mechanisms.adjacency import Adjacency
-from ..mechanisms.errors import InvalidParameter, require_positive_int, shown_value
+from ..mechanisms.errors import (
+    InvalidParameter,
+    require_bool,
+    require_positive,
+    require_positive_int,
+    shown_value,
+)
 from ..mechanisms.events import (
     AccumulatedPoisson,
     Audience,
@@ -98,13 +105,19 @@ class LedgerAccountant:
         run: an open run of a ledger.
         adjacency: add/remove-one, which Opacus speaks of, or zero-out-one.
         split_batches: says that steps which Opacus is told to skip are of parts of one Poisson
-            sample, as its `BatchMemoryManager` makes them. An optimiser does not know; where
-            nobody says so, a step after a skipped one is refused.
+            sample, as its `BatchMemoryManager` makes them, all clipped to one norm, and that every
+            sample is gone through to its last part: what a loop that breaks off before has added is
+            in the next step. An optimiser does not know; where nobody says so, a step after a
+            skipped one is refused.
         independent_batches: says that every backward pass which a step adds up is of a Poisson
             sample of its own, which went through the model at once. Nor does an optimiser know
             this: two losses of one sample clip its records twice. Where nobody says so, a step of
             several passes is refused, and so is one of a second optimiser beside a first, whose
             sample it may share.
+        ghost_clip_norm: the norm, > 0, to which the module clips a record's gradient under ghost
+            clipping, in one backward pass a step: what `make_private` was given when it was wrapped
+            first. The optimiser, which adds the noise, knows neither it nor how many passes there
+            were; where nobody says so, a step is refused.
     """
 
     def __init__(
@@ -114,14 +127,20 @@ class LedgerAccountant:
         adjacency: Adjacency,
         split_batches: bool = False,
         independent_batches: bool = False,
+        ghost_clip_norm: float | None = None,
     ) -> None:
+        require_bool("split_batches", split_batches)
+        require_bool("independent_batches", independent_batches)
+        if ghost_clip_norm is not None:
+            require_positive("ghost_clip_norm", ghost_clip_norm)
         self.run = run
         self.adjacency = adjacency
         self.split_batches = split_batches
         self.independent_batches = independent_batches
+        self.ghost_clip_norm = ghost_clip_norm
         self._taken: list[_Entry] = []
         self._asked: list[_Entry] | None = None
-        self._optimiser: Callable[[], Any] = lambda: None
+        self._seen = _Seen()
 
     @classmethod
     def of(
@@ -132,23 +151,30 @@ class LedgerAccountant:
         adjacency: Adjacency,
         split_batches: bool = False,
         independent_batches: bool = False,
+        ghost_clip_norm: float | None = None,
     ) -> "Callable[[], LedgerAccountant]":
         """Return what makes the accountant of a run in a ledger, as a registry of Opacus asks.
 
         Args:
             ledger: that the run is opened in, or joined, when Opacus asks for an accountant.
             run: its name.
-            adjacency, split_batches, independent_batches: as for the class.
+            adjacency, split_batches, independent_batches, ghost_clip_norm: as for the class.
         """
+
+        seen = _Seen()
 
         def make() -> LedgerAccountant:
             opened = ledger.run(run, configuration_hash=f"opacus:{run}")
-            return cls(
+            accountant = cls(
                 opened,
                 adjacency=adjacency,
                 split_batches=split_batches,
                 independent_batches=independent_batches,
+                ghost_clip_norm=ghost_clip_norm,
             )
+            # two engines' optimisers may be on one sample as well as one's
+            accountant._seen = seen
+            return accountant
 
         return make
 
@@ -229,8 +255,9 @@ class LedgerAccountant:
         It raises `InvalidParameter` at the first step of an optimiser that adapts its clip norm,
         at a step after a skipped one unless `split_batches` says what was skipped, and at one of
         several backward passes, or of a second optimiser, unless `independent_batches` says what
-        they are of. An optimiser that is gone, as that of a training which is over, makes room for
-        another.
+        they are of; under ghost clipping unless `ghost_clip_norm` says to what; and where the clip
+        norm changes among steps of several parts. An optimiser that is gone, as that of a training
+        which is over, makes room for another.
 
         Args:
             sample_rate: of the Poisson samples that the optimiser's loader draws, a probability.
@@ -241,38 +268,47 @@ class LedgerAccountant:
             if any(hasattr(optimiser, name) for name in _ADAPTS):
                 need = "with a fixed clip norm: how an adaptive one moves has no price here"
                 raise InvalidParameter("optimiser", type(optimiser).__name__, need)
-            # what skipped steps added to the sum is in it still, and was counted by nobody
-            batches = optimiser.accumulated_iterations
-            skipped = getattr(optimiser, "_is_last_step_skipped", False)
-            if skipped and not (self.split_batches and batches == 1):
-                need = (
-                    "without skipped steps: independent batches are accumulated by backward passes,"
-                    " one Poisson batch is split by BatchMemoryManager and split_batches=True"
-                )
-                raise InvalidParameter("optimiser", type(optimiser).__name__, need)
-            if batches != 1 and not self.independent_batches:
-                need = (
-                    "1 unless independent_batches=True says that each backward pass is of a Poisson"
-                    " sample of its own; add up several losses of one sample before one pass"
-                )
-                raise InvalidParameter("accumulated_iterations", batches, need)
-            first = self._optimiser()
-            if first is not None and first is not optimiser and not self.independent_batches:
-                need = (
-                    "that of the steps before, unless independent_batches=True says that each draws"
-                    " a Poisson sample of its own: two steps on one sample cost more than two"
-                )
-                raise InvalidParameter("optimiser", type(optimiser).__name__, need)
-            self._optimiser = ref(optimiser)
+            noise_multiplier = _noise_multiplier(optimiser, self.ghost_clip_norm)
+            self._require_one_sample(optimiser)
+            self._seen.optimiser = ref(optimiser)
+            self._seen.clip_norm = float(optimiser.max_grad_norm)
             self.step(
-                noise_multiplier=optimiser.noise_multiplier,
+                noise_multiplier=noise_multiplier,
                 sample_rate=sample_rate,
                 # backward passes since the last step; Opacus' own hook adds up their rates, which
                 # is too little: see `step`
-                batches=batches,
+                batches=optimiser.accumulated_iterations,
             )
 
         return hook
+
+    def _require_one_sample(self, optimiser: Any) -> None:
+        """Raise `InvalidParameter` where a step may be of more than the one sample it pays for."""
+        # what skipped steps added to the sum is in it still, and was counted by nobody
+        batches = optimiser.accumulated_iterations
+        if _skipped(optimiser) and not (self.split_batches and batches == 1):
+            need = (
+                "without skipped steps: independent batches are accumulated by backward passes,"
+                " one Poisson batch is split by BatchMemoryManager and split_batches=True"
+            )
+            raise InvalidParameter("optimiser", type(optimiser).__name__, need)
+        if batches != 1 and not self.independent_batches:
+            need = (
+                "1 unless independent_batches=True says that each backward pass is of a Poisson"
+                " sample of its own; add up several losses of one sample before one pass"
+            )
+            raise InvalidParameter("accumulated_iterations", batches, need)
+        first = self._seen.optimiser()
+        if first is not None and first is not optimiser and not self.independent_batches:
+            need = (
+                "that of the steps before, unless independent_batches=True says that each draws"
+                " a Poisson sample of its own: two steps on one sample cost more than two"
+            )
+            raise InvalidParameter("optimiser", type(optimiser).__name__, need)
+        before, norm = self._seen.clip_norm, float(optimiser.max_grad_norm)
+        if _skipped(optimiser) and before not in (None, norm):
+            need = f"{before}, as at the step before: parts of a sample are clipped to one norm"
+            raise InvalidParameter("max_grad_norm", norm, need)
 
     def state_dict(self, destination: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the history, in the form of Opacus' own accountants."""
@@ -299,6 +335,40 @@ class LedgerAccountant:
                 f"has {len(self.run.events())}, of these; import a checkpoint of others instead."
             )
         self._taken = [_numbers(number, entry) for number, entry in enumerate(history)]
+
+
+class _Seen:
+    """The step before: of all accountants that one registry makes, whose samples may be one."""
+
+    def __init__(self) -> None:
+        self.optimiser: Callable[[], Any] = lambda: None
+        self.clip_norm: float | None = None
+
+
+def _noise_multiplier(optimiser: Any, ghost_clip_norm: float | None) -> float:
+    """Return noise_std over what a record's clipped gradient is at most, rounded down.
+
+    The noise is a multiple of `max_grad_norm`, by which not every optimiser clips: one per layer
+    has its own norms, whose root sum of squares it is until somebody sets it; under ghost clipping
+    the module has one, which the optimiser does not know.
+    """
+    norm, multiplier = float(optimiser.max_grad_norm), float(optimiser.noise_multiplier)
+    if hasattr(optimiser, "accumulate"):  # and clips nothing
+        if ghost_clip_norm is None:
+            need = "one that clips, unless ghost_clip_norm says to what norm its module does"
+            raise InvalidParameter("optimiser", type(optimiser).__name__, need)
+        clipped = [ghost_clip_norm]
+    else:
+        clipped = list(map(float, getattr(optimiser, "max_grad_norms", [norm])))
+    if sum(Fraction(each) ** 2 for each in clipped) <= Fraction(norm) ** 2:
+        return multiplier
+    # Opacus computes the norm of the layers' in 24 bits: what it lost by that counts, too
+    return multiplier * norm / hypot(*clipped) * (1.0 - 2.0**-50)
+
+
+def _skipped(optimiser: Any) -> bool:
+    """Return whether the step before was skipped, whose part of a sample is in the sum still."""
+    return bool(getattr(optimiser, "_is_last_step_skipped", False))
 
 
 _ADAPTS = ("target_unclipped_quantile", "_adjusted_noise_multiplier")

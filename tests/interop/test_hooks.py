@@ -88,6 +88,10 @@ def test_the_row_says_that_others_drew_the_noise():
 class Optimiser(SimpleNamespace):
     """What Opacus hands to a hook."""
 
+    accumulated_iterations = 1
+    noise_multiplier = 1.0
+    max_grad_norm = 1.0
+
 
 def engine(accountant, sample_rate=0.01, noise_multiplier=1.0, accumulated=1):
     """What Opacus makes of an accountant: the hook of an optimiser."""
@@ -169,6 +173,72 @@ def test_a_second_optimiser_beside_a_first_is_refused_unless_each_has_its_own_sa
     del first  # a training that is over
     second()
     assert len(ledger.events()) == 3
+
+
+def test_optimisers_of_two_engines_are_beside_each_other_as_those_of_one():
+    """Each engine asks the registry for an accountant of its own, of one run."""
+    ledger = MemoryLedger()
+    make = LedgerAccountant.of(ledger, run="gan", adjacency=ADD)
+    first, second = engine(make()), engine(make())
+    first()
+    with pytest.raises(InvalidParameter, match="that of the steps before"):
+        second()
+    assert len(ledger.events()) == 1
+
+
+def test_parts_of_one_sample_are_clipped_to_one_norm():
+    """As a scheduler of Opacus changes it; the noise follows, and earlier parts do not."""
+    ledger = MemoryLedger()
+    accountant = LedgerAccountant.of(ledger, run="parts", adjacency=ADD, split_batches=True)()
+    hook, optimiser = accountant.get_optimizer_hook_fn(0.01), Optimiser(_is_last_step_skipped=True)
+    hook(optimiser)
+    hook(optimiser)
+    optimiser.max_grad_norm = 0.5
+    with pytest.raises(InvalidParameter, match=r"max_grad_norm=0\.5 .*1\.0, as at the step"):
+        hook(optimiser)
+    assert len(ledger.events()) == 2
+
+
+@pytest.mark.parametrize("said", [None, 10.0])
+def test_ghost_clipping_is_priced_at_the_norm_that_is_said(said):
+    """The module keeps the norm it was wrapped with; the noise is a multiple of the optimiser's."""
+    ledger = MemoryLedger()
+    accountant = LedgerAccountant.of(ledger, run="g", adjacency=ADD, ghost_clip_norm=said)()
+    hook, optimiser = accountant.get_optimizer_hook_fn(0.01), Optimiser(accumulate=None)
+    if said is None:
+        with pytest.raises(InvalidParameter, match="ghost_clip_norm"):
+            hook(optimiser)
+        assert ledger.events() == []
+        return
+    noises = []
+    for optimiser.max_grad_norm in (10.0, 0.5, 20.0):
+        hook(optimiser)
+        noises.append(ledger.events()[-1].mechanism.event.noise_std)
+    assert noises[::2] == [1.0, 1.0]
+    assert 0.05 * (1 - 1e-14) <= noises[1] <= 0.05
+
+
+@pytest.mark.parametrize(
+    ("norms", "norm", "expected"),
+    [
+        (None, 0.01, 1.0),  # records are clipped to what the noise is a multiple of
+        ([3.0, 4.0], 5.0, 1.0),
+        ([3.0, 4.0], 6.0, 1.0),
+        ([3.0, 4.0], 0.05, 0.01),
+        ([1.0, 1.0], 1.4142135381698608, 1.4142135381698608 / 2**0.5),  # its 24 bits of sqrt 2
+    ],
+)
+def test_noise_is_over_what_records_are_clipped_to(norms, norm, expected):
+    """Layers have norms of their own, which a scheduler of the common one leaves alone."""
+    ledger = MemoryLedger()
+    accountant = LedgerAccountant.of(ledger, run="layers", adjacency=ADD)()
+    hook = accountant.get_optimizer_hook_fn(0.01)
+    optimiser = Optimiser(**({} if norms is None else {"max_grad_norms": norms}))
+    hook(optimiser)
+    optimiser.max_grad_norm = norm
+    hook(optimiser)
+    noise = ledger.events()[-1].mechanism.event.noise_std
+    assert expected * (1 - 1e-14) <= noise <= expected
 
 
 def test_opacus_reserves_each_step_and_its_epsilon_is_the_ledgers(tmp_path: Path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -17,6 +18,9 @@ from .storage import copied
 
 if TYPE_CHECKING:
     from scipy import sparse
+
+_KINDS = ("csr", "csc", "bsr", "coo")
+"""Sparse arrays whose indices can be looked at before anything is done with them."""
 
 _MOST_PADDING = 4
 """Times the records: sparse rows take three times the memory and the time of dense ones."""
@@ -80,9 +84,10 @@ def gather_records(
     if scipy.sparse.issparse(features):
         from .sparse_records import sparse_records
 
-        held = require_places(features)
-        real_numbers("features", held.data)
-        rows = scipy.sparse.csr_array(held).astype(np.float64, copy=True)
+        require_places(features)
+        held = copy(features)
+        held.data = real_numbers("features", features.data)
+        rows = scipy.sparse.csr_array(held, copy=True)
         # entries of one place count together, whatever the caller's flags say of them
         rows.has_sorted_indices = rows.has_canonical_format = False
         rows.sum_duplicates()
@@ -99,28 +104,34 @@ def gather_records(
     return dense_records(dense, y, row_bound, party, counts, domain.filler)
 
 
-def require_places(features: Any) -> Any:
-    """Return a sparse array whose entries are all within its shape: itself, or as coordinates.
+def require_places(features: Any) -> None:
+    """Refuse a sparse array that has entries beyond its shape, or of a kind that cannot be asked.
 
     SciPy's conversions and products would read and write beyond its arrays elsewhere, and a column
-    beyond the last one is the first of another party's.
+    beyond the last one is the first of another party's. Of lists of rows, of keys and of diagonals
+    a conversion may give one record's numbers to others, or another's memory.
 
-    Raises `InvalidParameter` for entries outside.
+    Raises `InvalidParameter` for such.
     """
-    if getattr(features, "format", "") in ("dok", "lil"):
-        features = features.tocoo()
-    inside = True
+    import scipy
+
+    if not scipy.sparse.issparse(features):
+        return
+    given: Any = features  # the stubs know a sparse array without a shape
+    inside = given.format in _KINDS
+    if not inside:
+        need = f"one of {', '.join(_KINDS)}: pass features.tocsr()"
+        raise InvalidParameter("features", f"a sparse array of kind {given.format}", need)
     try:
-        getattr(features, "check_format", lambda: None)()
-        if getattr(features, "format", "") == "coo":
+        getattr(given, "check_format", lambda: None)()
+        if given.format == "coo":
             inside = all(
-                len(places) == len(features.data)
+                len(places) == len(given.data)
                 and np.all((np.asarray(places) >= 0) & (np.asarray(places) < size))
-                for places, size in zip(features.coords, features.shape, strict=True)
+                for places, size in zip(given.coords, given.shape, strict=True)
             )
     except (TypeError, ValueError):
         inside = False
     if not inside:
-        need = f"with indices of an array of shape {features.shape}"
+        need = f"with indices of an array of shape {given.shape}"
         raise InvalidParameter("features", "a sparse array", need)
-    return features

@@ -81,7 +81,7 @@ def real_numbers(name: str, values: Any) -> FloatArray:
     if kind == "c":
         raise InvalidParameter(
             name,
-            "complex or masked numbers, or times",
+            "complex or masked numbers, times, or arrays in cells",
             "real numbers (pass both parts as columns). Complex data not supported",
         )
     # NumPy's own sentence shows the cell, and is no context of this one
@@ -91,7 +91,8 @@ def real_numbers(name: str, values: Any) -> FloatArray:
 def _is_cut(kind: type) -> bool:
     """Return whether NumPy makes other numbers of cells of this kind.
 
-    Without an imaginary part, or a mask, and of no time at all the least whole number.
+    Without an imaginary part, or a mask, and of no time at all the least whole number; an array in
+    a cell may hold any of these.
     """
-    lossy = np.complexfloating | np.ma.MaskedArray | np.datetime64 | np.timedelta64
+    lossy = np.complexfloating | np.ndarray | np.datetime64 | np.timedelta64
     return issubclass(kind, lossy)

@@ -31,11 +31,19 @@ import numpy.typing as npt
 
 from ..numbers.work import spend
 from .moments import Moments, log_moments
-from .nodes import EPS, maximal_loss
+from .nodes import EPS, largest_total
 from .pairs import DominatingPair
 from .placement import STRAIN, ContourTarget, Placement, log_modulus, place_contour, strain
 from .quadrature import Demand
-from .saddle import Counts, chernoff_deltas, epsilons_by_moments, log_moments_of, sketch
+from .saddle import (
+    Counts,
+    above_epsilons,
+    above_log_deltas,
+    chernoff_deltas,
+    epsilons_by_moments,
+    log_moments_of,
+    sketch,
+)
 
 Floats = npt.NDArray[np.float64]
 Complexes = npt.NDArray[np.complex128]
@@ -239,16 +247,19 @@ def epsilons_upper(counts: Counts, deltas: Floats, least: Floats) -> UpperBounds
         least: below which nobody asks.
     """
     log_deltas = np.log(deltas)
-    epsilons, grades = epsilons_by_moments(counts, log_deltas)
-    largest = sum(n * maximal_loss(pair) for pair, n in counts.items())
-    epsilons, shares = np.minimum(epsilons, largest), np.zeros(deltas.shape)
+    places, grades = epsilons_by_moments(counts, log_deltas)
+    largest = largest_total(counts)
+    epsilons = np.minimum(above_epsilons(places, grades, log_deltas), largest)
+    places, shares = np.minimum(places, largest), np.zeros(deltas.shape)
     unsettled = np.nonzero((least < epsilons) & (epsilons < inf))[0]
     for attempt in range(4):
         if attempt and unsettled.size:
-            grades[unsettled] = chernoff_deltas(counts, epsilons[unsettled])[1]
+            places[unsettled] = epsilons[unsettled]
+            grades[unsettled] = chernoff_deltas(counts, places[unsettled])[1]
         far: list[int] = []
-        for points in _stretches(counts, epsilons, log_deltas, grades, unsettled):
-            contour = _contour_for(counts, epsilons, log_deltas, grades, points)
+        for points in _stretches(counts, places, log_deltas, grades, unsettled):
+            highest = float(np.max(epsilons[points]))
+            contour = _contour_for(counts, places, log_deltas, grades, points, highest)
             if contour is None:
                 shares[points] = 1.0
                 continue
@@ -271,13 +282,15 @@ def deltas_upper(counts: Counts, epsilons: Floats, least: Floats) -> UpperBounds
         epsilons: >= 0.
         least: below which nobody asks.
     """
-    largest = sum(n * maximal_loss(pair) for pair, n in counts.items())
+    largest = largest_total(counts)
     log_deltas, grades = chernoff_deltas(counts, epsilons)
-    deltas = np.where(epsilons < largest, np.minimum(np.exp(log_deltas) * (1 + 1e-9), 1.0), 0.0)
+    bounds = np.minimum(np.exp(above_log_deltas(counts, epsilons)) * (1 + 4 * EPS), 1.0)
+    deltas = np.where(epsilons < largest, bounds, 0.0)
     shares = np.zeros(deltas.shape)
     unsettled = np.nonzero(least < deltas)[0]
     for points in _stretches(counts, epsilons, log_deltas, grades, unsettled):
-        contour = _contour_for(counts, epsilons, log_deltas, grades, points)
+        highest = float(np.max(epsilons[points]))
+        contour = _contour_for(counts, epsilons, log_deltas, grades, points, highest)
         if contour is None:
             shares[points] = 1.0
             continue
@@ -321,13 +334,24 @@ def _ends(epsilons: Floats, log_deltas: Floats, stretch: Places) -> tuple[Contou
 
 
 def _contour_for(
-    counts: Counts, epsilons: Floats, log_deltas: Floats, grades: Places, stretch: Places
+    counts: Counts,
+    epsilons: Floats,
+    log_deltas: Floats,
+    grades: Places,
+    stretch: Places,
+    highest: float,
 ) -> Contour | None:
     """Return the contour placed for a stretch, at the saddle of its middle; None where none is
     of use.
+
+    Args:
+        counts: pairs and how often each is composed.
+        epsilons, log_deltas, grades: points near the curve and their saddles, shape (n,).
+        stretch: which of them.
+        highest: the largest ε that will be asked.
     """
     grade = int(grades[stretch[stretch.size // 2]])
     placement = place_contour(counts, _ends(epsilons, log_deltas, stretch), grade=grade)
     if placement is None:
         return None
-    return Contour.of(counts, placement, float(np.max(epsilons[stretch])))
+    return Contour.of(counts, placement, highest)

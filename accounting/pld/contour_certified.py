@@ -8,7 +8,6 @@ bounded here: rounding by the balls; the inner quadratures by `quadrature`; alia
 
 from contextlib import suppress
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from math import ceil, inf, isqrt, log
 from typing import Protocol
@@ -22,7 +21,7 @@ from .contour import deltas_upper, epsilons_upper
 from .contour_rounded import RoundedTerms
 from .decay_certified import modulus_beyond
 from .moments_certified import TooLong, moments_on_line, real_moment
-from .nodes import maximal_loss
+from .nodes import largest_total
 from .pairs import DominatingPair
 from .placement import ContourTarget, Limits, Placement, place_contour, work_of
 from .quadrature import Demand
@@ -372,9 +371,9 @@ def epsilon_ceiling(counts: Counts, delta: float) -> arb:
     with precision(_BITS):
         order = order_of(epsilon_by_moments(counts, log(delta))[1])
         bound = (_log_bound(counts, order) - ball_of(delta).log()) / arb(order)
-        loss = sum(n * maximal_loss(pair) for pair, n in counts.items())
+        loss = largest_total(counts)
         if loss < inf:
-            bound = bound.min(ball_of(Fraction(loss) * (1 + Fraction(1, 2**40))))
+            bound = bound.min(ball_of(loss))
         return arb.pos_inf() if bound.is_nan() else bound.max(arb(0)).upper()
 
 

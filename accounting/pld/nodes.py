@@ -3,9 +3,10 @@
 The places are those that `quadrature` plans; sums over them are `moments`.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, copysign, erf, erfc, exp, expm1, inf, log, log1p, pi, sqrt
+from math import ceil, copysign, erf, erfc, exp, expm1, fsum, inf, log, log1p, pi, sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -458,6 +459,23 @@ def maximal_loss(pair: DominatingPair) -> float:
         case _:
             return inf
     return exact * (1 + 16 * EPS)
+
+
+def largest_total(counts: Mapping[DominatingPair, int]) -> float:
+    """Return an upper bound on the privacy loss of a composition; it may be infinite.
+
+    Args:
+        counts: pairs and how often each is composed.
+    """
+    return added(n * maximal_loss(pair) for pair, n in counts.items()) * (1 + 16 * EPS)
+
+
+def added(terms: Iterable[float]) -> float:
+    """Return the sum of terms >= 0, rounded once; infinity beyond what doubles hold."""
+    try:
+        return fsum(terms)
+    except OverflowError:
+        return inf
 
 
 def _gain(pair: RandomisedAnswers) -> float:

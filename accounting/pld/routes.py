@@ -29,7 +29,7 @@ from .copies_floor import copies_floor
 from .discretisation import MassRounding
 from .distribution import LossDistribution, compose, deltas_by_pld, epsilons_by_pld
 from .doubling import delta_by_doubling, epsilon_by_doubling
-from .nodes import maximal_loss
+from .nodes import largest_total, maximal_loss
 from .pairs import (
     CopiesDrawn,
     DominatingPair,
@@ -179,7 +179,7 @@ def delta_at_most(counts: Counts, epsilon: float, known: arb) -> bool:
         known: the δ of another order, >= 0.
     """
     counts = revealed(counts)
-    if not counts or epsilon >= _largest(counts):
+    if not counts or epsilon >= largest_total(counts):
         return True
     if not (known > 0 and chernoff_delta(counts, epsilon)[0] < float(known.log())):
         return False
@@ -350,7 +350,7 @@ class _Revealed(Route):
         upper = arb(epsilon_by_doubling(counts, delta, delta) if drawn else inf)
         if not upper.is_finite():
             upper = epsilon(above, delta).upper
-        upper = upper.min(arb(_largest(counts))).upper()
+        upper = upper.min(arb(largest_total(counts))).upper()
         below = _below(counts, above)
         lower = epsilon(below, delta).lower if below else _ZERO
         found = Enclosure(lower.min(upper).lower(), upper)
@@ -372,7 +372,7 @@ class _Revealed(Route):
         if drawn:
             upper = arb(float(deltas_upper(counts, np.array([epsilon]), np.zeros(1))[0]))
         else:
-            upper = delta(above, epsilon).upper if epsilon < _largest(counts) else _ZERO
+            upper = delta(above, epsilon).upper if epsilon < largest_total(counts) else _ZERO
         below = _below(counts, above)
         lower = delta(below, epsilon).lower if below else _ZERO
         found = Enclosure(lower.min(upper).lower(), upper)
@@ -388,14 +388,16 @@ class _Revealed(Route):
             bounds = np.array([epsilon_by_doubling(counts, *point) for point in points])
         if not np.isfinite(bounds).all():
             bounds = np.minimum(bounds, epsilons_upper(above, deltas, least))
-        bounds = np.minimum(bounds, _largest(counts))
+        bounds = np.minimum(bounds, largest_total(counts))
         return np.maximum(bounds, least)
 
     def deltas_upper(self, counts: Counts, epsilons: Floats, least: Floats) -> Floats | None:
         above = _above(counts)
         if above is None:
             return None
-        bounds = np.where(epsilons < _largest(counts), deltas_upper(above, epsilons, least), least)
+        bounds = np.where(
+            epsilons < largest_total(counts), deltas_upper(above, epsilons, least), least
+        )
         if _drawn(counts):
             points = zip(epsilons.tolist(), _rungs(bounds), strict=True)
             lists = [delta_by_doubling(counts, x, _guess(about)) for x, about in points]
@@ -455,11 +457,6 @@ def _below(counts: Counts, above: Counts) -> Counts:
         elif pair in above:
             found[pair] = found.get(pair, 0) + n
     return found
-
-
-def _largest(counts: Counts) -> float:
-    """Return an upper bound on the privacy loss, the pure-DP ε of all steps; it may be infinite."""
-    return sum(n * maximal_loss(pair) for pair, n in counts.items()) * (1 + 2.0**-40)
 
 
 class _ClosedForm(Route):

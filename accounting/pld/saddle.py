@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .moments import log_real_moments
+from .nodes import added
 from .pairs import DominatingPair
 
 Floats = npt.NDArray[np.float64]
@@ -27,6 +28,9 @@ Weights = Mapping[DominatingPair, int] | Mapping[DominatingPair, float]
 LOWEST_GRADE, _HIGHEST_GRADE = -160, 260
 _BLOCK = 8
 """Places of the grid whose moments are evaluated together: the nodes of the last serve all."""
+_ROUNDED = 2.0**-40
+"""What a moment of a composition is off by at most, relative to it: those of its pairs are known to
+a thousand ulps, and added without error."""
 _SKETCH = 48
 """Most pairs by which a contour is placed.
 
@@ -80,7 +84,7 @@ def sketch(counts: Counts) -> Weights:
 
 def log_moment(counts: Weights, grade: int) -> float:
     """Return log M(1+c) of a composition."""
-    return sum(n * real_moment(pair, grade) for pair, n in counts.items())
+    return added(n * real_moment(pair, grade) for pair, n in counts.items())
 
 
 def log_moments_of(counts: Weights) -> Callable[[int], float]:
@@ -179,11 +183,16 @@ def _log_delta_bound(height: T, order: T, epsilon: T) -> T:
     return height - order * epsilon
 
 
-def epsilons_by_moments(counts: Counts, log_deltas: Floats) -> tuple[Floats, Grades]:
-    """Return upper bounds on ε(δ) from one moment each, and the places of the best orders.
+def _above_log_delta_bound(height: T, order: T, epsilon: T) -> T:
+    """Return a number above that, however little of the difference is left in doubles."""
+    return height - order * epsilon + _ROUNDED * (abs(height) + order * epsilon)
 
-    A Gaussian shift of the same M(2) has its best order near sqrt(2 (1 - log δ)/μ²): there the
-    search starts.
+
+def epsilons_by_moments(counts: Counts, log_deltas: Floats) -> tuple[Floats, Grades]:
+    """Return about the upper bounds on ε(δ) from one moment each, and the places of best orders.
+
+    `above_epsilons` are above them. A Gaussian shift of the same M(2) has its best order near
+    sqrt(2 (1 - log δ)/μ²): there the search starts.
     """
     mu_squared = _like_gaussian(counts)
     found, grades = _best(
@@ -192,14 +201,23 @@ def epsilons_by_moments(counts: Counts, log_deltas: Floats) -> tuple[Floats, Gra
     return np.maximum(found, 0.0), grades
 
 
+def above_epsilons(found: Floats, grades: Grades, log_deltas: Floats) -> Floats:
+    """Return upper bounds on ε(δ), from what `epsilons_by_moments` found.
+
+    The height of a bound is εc + log δ: so much of it is a difference of rounded numbers.
+    """
+    orders = np.array([order_of(int(grade)) for grade in grades])
+    return np.asarray(found + _ROUNDED * (found + 2 * np.abs(log_deltas) / orders))
+
+
 def epsilon_by_moments(counts: Counts, log_delta: float) -> tuple[float, int]:
-    """Return an upper bound on ε(δ) from one moment, and the place of the best order."""
+    """Return about an upper bound on ε(δ) from one moment, and the place of the best order."""
     found, grades = epsilons_by_moments(counts, np.array([log_delta]))
     return float(found[0]), int(grades[0])
 
 
 def chernoff_deltas(counts: Counts, epsilons: Floats) -> tuple[Floats, Grades]:
-    """Return upper bounds on log δ(ε) from one moment each, and the places of the best orders.
+    """Return about the upper bounds on log δ(ε) from one moment each, and places of best orders.
 
     A Gaussian shift of the same M(2) has its best order near ε/μ² - 1/2, the saddle of its own
     curve.
@@ -211,7 +229,16 @@ def chernoff_deltas(counts: Counts, epsilons: Floats) -> tuple[Floats, Grades]:
     return np.minimum(found, 0.0), grades
 
 
+def above_log_deltas(counts: Counts, epsilons: Floats) -> Floats:
+    """Return upper bounds on log δ(ε) from one moment each, at orders that leave digits."""
+    mu_squared = _like_gaussian(counts)
+    found, _ = _best(
+        counts, epsilons, _above_log_delta_bound, lambda epsilon: epsilon / mu_squared - 0.5
+    )
+    return np.minimum(found, 0.0)
+
+
 def chernoff_delta(counts: Counts, epsilon: float) -> tuple[float, int]:
-    """Return an upper bound on log δ(ε) from one moment, and the place of the best order."""
+    """Return about an upper bound on log δ(ε) from one moment, and the place of the best order."""
     found, grades = chernoff_deltas(counts, np.array([epsilon]))
     return float(found[0]), int(grades[0])

@@ -100,11 +100,14 @@ class CentredRows(Inside):
         if not longest <= 2.0 * bound:
             raise InvalidParameter("|centre|", longest, f"at most 2·row_bound={2.0 * bound}")
         if scale is not None:
-            most = LARGEST_SCALE * radius / bound
             if scale.shape[-1:] != (features,):
                 raise InvalidParameter("scale.shape", scale.shape, f"(..., {features})")
-            if not (scale.min() > 0.0 and scale.max() <= most):
-                raise InvalidParameter("scale", (scale.min(), scale.max()), f"in (0, {most}]")
+            least, most = float(scale.min()), float(scale.max())
+            if not 0.0 < least <= most < np.inf or (
+                Fraction(most) * Fraction(bound) > Fraction(LARGEST_SCALE) * Fraction(radius)
+            ):
+                allowed = f"in (0, 64·radius/row_bound={LARGEST_SCALE * radius / bound}]"
+                raise InvalidParameter("scale", (least, most), allowed)
         self._dataset, self._radius = dataset, radius
         self._centre, self._scale = centre, scale
         self._views: dict[tuple[int, int | None], tuple[Records, _Centred]] = {}

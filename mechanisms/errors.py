@@ -201,6 +201,12 @@ def require_positive_int(name: str, value: int) -> None:
         raise InvalidParameter(name, value, "a whole number in [1, inf)")
 
 
+def require_bool(name: str, value: bool) -> None:
+    """Raise `InvalidParameter` unless `value` is True or False: "no" is a text, and no False."""
+    if type(value) is not bool:
+        raise InvalidParameter(name, value, "True or False")
+
+
 def require_group(name: str, size: int) -> None:
     """Raise `InvalidParameter` unless `size` is a number of records: an integer in [1, 10^18]."""
     require_positive_int(name, size)

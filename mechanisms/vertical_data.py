@@ -28,6 +28,7 @@ from .clipping import SQUARE_EXPONENT, cut_to_bound, largest_entry, longest_up, 
 from .dense_records import DenseRecords
 from .errors import (
     InvalidParameter,
+    require_bool,
     require_magnitude,
     require_nonnegative,
     require_positive,
@@ -117,6 +118,7 @@ class VerticalShape(Closed):
         for width in self.features:
             require_positive_int("features", width)
         require_magnitude("row_bound", self.row_bound, SQUARE_EXPONENT)
+        require_bool("public_labels", self.public_labels)
         if self.adjacency not in (Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT_ONE):
             raise InvalidParameter(
                 "adjacency", self.adjacency, "REPLACE_ONE or ZERO_OUT_ONE: N is public"

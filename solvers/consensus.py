@@ -129,6 +129,11 @@ class Centring:
         if self.intercept > 1.0:
             raise InvalidParameter("intercept", self.intercept, "in (0, 1]")
 
+    @property
+    def _largest_factor(self) -> float:
+        """The largest factor of a column, a hair below what `CentredRows` takes in any units."""
+        return LARGEST_SCALE * self.radius * (1.0 - 2.0**-50)
+
     def noise_multiplier(self, per_round: float, rounds: int) -> float:
         """Return that of each purchase, which take the share beside `rounds` rounds of theirs."""
         purchases = 2.0 if self.scaling else 1.0
@@ -143,7 +148,7 @@ class Centring:
         # a run without any signal has no length to divide by
         factors *= (self.radius * row_bound / np.maximum(length, 1.0))[..., None]
         factors[..., self.column] = 1.0
-        return np.minimum(factors, LARGEST_SCALE * self.radius)
+        return np.minimum(factors, self._largest_factor)
 
     def longer(
         self, seen: FloatArray, noise_std: float, row_bound: float, stretch: FloatArray
@@ -188,7 +193,7 @@ class Centring:
         left = np.maximum((1.0 - self.constant**2) * row_bound**2 - squared, doubt)
         length = np.sqrt(left + error)
         own = sqrt(max(self.radius**2 - self.intercept**2, 0.0)) * row_bound
-        factors = np.minimum(np.maximum(1.0, own / length), LARGEST_SCALE * self.radius)
+        factors = np.minimum(np.maximum(1.0, own / length), self._largest_factor)
         found = np.where(np.arange(seen.shape[-1]) == self.column, 1.0, factors[..., None])
         return np.asarray(found)
 

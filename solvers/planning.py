@@ -8,6 +8,7 @@ from ..mechanisms.curators import Curator, PlanningCurator
 from ..mechanisms.data_shape import DataShape
 from ..mechanisms.events import Event
 from ..mechanisms.private_data import PrivateDataset
+from ..mechanisms.share_data import OnlySums, require_sum
 from ..mechanisms.vertical_data import VerticalDataset, VerticalShape
 
 D = TypeVar("D")
@@ -66,7 +67,14 @@ def plan_across_parties(
 def planned_events(
     solve: Callable[[D, Curator], object], planned: D, *, ideal: bool = False
 ) -> tuple[Event, ...]:
-    """Return the events that `solve` emits on a handle without records; see `plan`."""
+    """Return the events that `solve` emits on a handle without records; see `plan`.
+
+    Raises `InvalidParameter` for other noise than Gaussian where only sums are seen: no party has a
+    share of it.
+    """
     curator = PlanningCurator(ideal=ideal)
     solve(planned, curator)
+    if isinstance(planned, OnlySums):
+        for event in curator.events:
+            require_sum(event)
     return tuple(curator.events)

@@ -3,32 +3,47 @@
 import re
 from dataclasses import dataclass, replace
 from datetime import date
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import mpmath
 import numpy as np
 import pytest
 
 from dpledger import audit_claim
-from dpledger.accounting import guarantee
+from dpledger.accounting.guarantees import deltas_at, epsilons_at, guarantee
 from dpledger.accounting.ledger import LedgerError, MemoryLedger, SqliteLedger
+from dpledger.accounting.numbers.grade import Grade
 from dpledger.audits.bounds import Scores
 from dpledger.audits.claims.claim import ClaimVerdict
 from dpledger.audits.scores import ClaimedPrivacy, judge_scores
 from dpledger.interop import Deployment, model_card_section
+from dpledger.interop.opacus import LedgerAccountant
 from dpledger.mechanisms import (
     Adjacency,
     Audience,
     Context,
+    DataShape,
     Event,
     GaussianStep,
     InvalidParameter,
+    Norm,
+    PrivateDataset,
+    PureStep,
+    Repeated,
+    VerticalShape,
     declared,
 )
+from dpledger.mechanisms.centred import CentredRows
 from dpledger.runs.claims import judge_claim_file
-from dpledger.runs.estimators import PrivateAdmmClassifier
+from dpledger.runs.estimators import AdmmAlgorithm, PrivateAdmmClassifier
 from dpledger.solvers import ClassShares, Summed
+from dpledger.solvers.consensus import Centring
+
+REPLACE = Adjacency.REPLACE_ONE
+NOWHERE = Context((), 1, "message", Audience.PUBLIC)
 
 
 def records(n: int = 100) -> tuple[np.ndarray, np.ndarray]:
@@ -51,6 +66,21 @@ def test_noise_that_is_no_sum_of_shares_is_refused_where_sums_alone_are_seen() -
     with pytest.raises(InvalidParameter, match="Gaussian noise: only sums are seen"):
         model.fit(*records())
     assert not hasattr(model, "privacy_")
+
+
+@pytest.mark.parametrize(
+    "first", [shares_of_classes, AdmmAlgorithm.PVP_ADMM, AdmmAlgorithm.SAMPLED_PS_ADMM]
+)
+def test_a_candidate_that_is_no_sum_is_refused_before_a_search_is_paid_for(first: Any) -> None:
+    """Alone it was refused; among candidates it was paid for, and Laplace noise was run, too."""
+    ledger = MemoryLedger()
+    own = {"algorithm": first} | ({} if callable(first) else {"rounds": 2})
+    model = classifier(
+        n_parties=3, threat_model=Summed(), rounds=None, candidates=[own, {"rounds": 3}]
+    ).set_params(ledger=ledger)
+    with pytest.raises(InvalidParameter, match=r"only sums .*are seen"):
+        model.fit(*records())
+    assert ledger.runs() == ()
 
 
 def test_parties_with_the_same_records_are_refused_where_sums_alone_are_seen() -> None:
@@ -192,3 +222,65 @@ def test_what_a_fit_cannot_take_is_refused_before_anything_is_spent(given: dict[
     with pytest.raises(InvalidParameter, match=next(iter(given))):
         classifier(ledger=ledger, **given).fit(*records())
     assert ledger.events() == []
+
+
+@pytest.mark.parametrize(("scale", "steps"), [(0.3, 19), (0.3, 2), (3.0, 40), (0.03, 5)])
+def test_deltas_near_the_largest_loss_are_upper_bounds(scale: float, steps: int) -> None:
+    """The best order of a bound of one moment is so high there that its difference has no digits:
+    delta was too small by up to some per cent."""
+    step = PureStep(declared(1, "x", adjacency=REPLACE, norm=Norm.L1), scale)
+    with mpmath.workdps(60):
+        e = 1 / mpmath.mpf(scale)
+        likely = 1 / (1 + mpmath.exp(-e))
+        largest = float(steps * e)
+        epsilons = [largest * (1 - places * 2.0**-53) for places in (1, 3, 16, 100, 10**4, 10**8)]
+        events = [Event(Repeated(step, steps), NOWHERE)]
+        found = deltas_at(events, epsilons=epsilons, grade=Grade.FAST).delta
+        for epsilon, delta in zip(epsilons, found, strict=True):
+            # the losses of k of the steps are e, the others' -e
+            truth = mpmath.fsum(
+                mpmath.binomial(steps, k)
+                * likely**k
+                * (1 - likely) ** (steps - k)
+                * max(0, -mpmath.expm1(epsilon - (2 * k - steps) * e))
+                for k in range(steps + 1)
+            )
+            assert truth * (1 - mpmath.mpf(10) ** -12) <= delta
+
+
+def test_the_largest_loss_of_many_small_ones_beside_a_large_one_is_added_without_loss() -> None:
+    unit = declared(1, "x", adjacency=REPLACE, norm=Norm.L1)
+    small = [PureStep(unit, 2.0**46 * (1 + k * 2.0**-20)) for k in range(300)]
+    events = [Event(step, NOWHERE) for step in (PureStep(unit, 2.0**-8), *small)]
+    total = 256 + sum(1 / Fraction(step.scale) for step in small)
+    (epsilon,) = epsilons_at(events, deltas=[1e-300], grade=Grade.FAST).epsilon
+    # all of it is lost with a probability of 2^-300
+    assert (
+        total * (1 - Fraction(1, 2**52)) <= Fraction(epsilon) <= total * (1 + Fraction(1, 10**14))
+    )
+    (delta,) = deltas_at(events, epsilons=[256.0000000000012], grade=Grade.FAST).delta
+    assert delta > 0
+
+
+def test_a_word_is_no_answer_to_a_question_of_yes_or_no() -> None:
+    """Of "no" Python makes True; public labels were then told without noise."""
+    with pytest.raises(InvalidParameter, match=r"public_labels='no' must be True or False"):
+        VerticalShape(("a", "b"), 10, (2, 3), 1.0, REPLACE, cast("bool", "no"))
+    run = MemoryLedger().run("run", configuration_hash="x")
+    for name in ("split_batches", "independent_batches"):
+        said: Any = {name: "False"}
+        with pytest.raises(InvalidParameter, match=f"{name}='False' must be True or False"):
+            LedgerAccountant(run, adjacency=Adjacency.ADD_REMOVE_ONE, **said)
+
+
+@pytest.mark.parametrize("radius", [0.2, 0.45])
+def test_columns_can_be_scaled_to_the_largest_factor_whatever_the_row_bound(radius: float) -> None:
+    """One bound in ten was refused for the last place of a product."""
+    metric = Centring(column=2, radius=radius, scaling=True)
+    for bound in np.arange(1, 300) / 100:
+        shape = DataShape(("a",), count=9, features=3, row_bound=float(bound), adjacency=REPLACE)
+        scale = metric.scale(np.zeros(3), 0.0, float(bound))
+        data = PrivateDataset.planned(shape)
+        CentredRows(data, np.zeros(3), radius=radius * bound, scale=scale)
+    with pytest.raises(InvalidParameter, match="scale"):
+        CentredRows(data, np.zeros(3), radius=1.0, scale=np.full(3, 64.0 / bound * (1 + 1e-15)))

@@ -17,7 +17,6 @@ from ...mechanisms.errors import Number, require_positive_int
 from ...mechanisms.events import Event
 from ...mechanisms.protocols import FloatArray
 from ...mechanisms.sampling import Sampler
-from ...mechanisms.share_data import OnlySums, require_sum
 from ...solvers.planning import planned_events
 from ..pipeline import Terms, calibrate_proved, run_prepaid
 
@@ -110,11 +109,7 @@ def paid_run(
     require_positive_int("records_per_unit", records_per_unit)
 
     def events(noise_multiplier: float) -> tuple[Event, ...]:
-        listed = planned_events(partial(work, noise_multiplier), planned)
-        if isinstance(planned, OnlySums):
-            for event in listed:
-                require_sum(event)
-        return listed
+        return planned_events(partial(work, noise_multiplier), planned)
 
     given = (f"no unit has more than {records_per_unit} records",) if records_per_unit > 1 else ()
     terms = Terms(delta, None, given, records_per_unit)

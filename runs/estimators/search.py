@@ -55,9 +55,9 @@ class Divided:
     holdout: PrivateDataset
 
     def planned(self) -> "Divided":
-        """Return the same public facts without records."""
+        """Return the same public facts without records, which plan as these parts do."""
         parts = (self.training, self.holdout)
-        return Divided(*(PrivateDataset.planned(part.shape) for part in parts))
+        return Divided(*(type(part).planned(part.shape) for part in parts))
 
 
 class SearchedModelOfParties(PrivateModelOfParties):

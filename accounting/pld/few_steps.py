@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from math import erfc, expm1, inf, log, log1p, sqrt
 from typing import NamedTuple
 
+import numpy as np
+
 from .contour import Contour
 from .nodes import EPS
 from .pairs import Sampled
@@ -18,7 +20,14 @@ from .ray import RayIntegral
 from .ray_panels import RayPlacement
 from .ray_placement import place_ray, reaches
 from .ray_sums import scale_and_rate
-from .saddle import Counts, chernoff_delta, epsilon_by_moments, log_moments_of, order_of
+from .saddle import (
+    Counts,
+    above_epsilons,
+    chernoff_delta,
+    epsilons_by_moments,
+    log_moments_of,
+    order_of,
+)
 
 _TIGHT = 3e-6
 """The relative error of δ up to which an answer is good enough; ε errs by a tenth of it or so."""
@@ -80,7 +89,9 @@ def epsilon_upper(counts: Counts, delta: float) -> Found | None:
     """Return a tight upper bound on ε(δ), 0 < δ < 1, in doubles; None where nothing gives one."""
     if not (reaches(counts) and sum(counts.values()) <= _MOST_STEPS):
         return None
-    most, best, least = epsilon_by_moments(counts, log(delta))[0], None, _USEFUL * delta
+    log_deltas = np.array([log(delta)])
+    most = float(above_epsilons(*epsilons_by_moments(counts, log_deltas), log_deltas)[0])
+    best, least = None, _USEFUL * delta
     for guess in _guesses(counts, delta, most) if most > 0 else ():
         epsilon = guess
         for _ in range(_MOST_TRIES):

@@ -22,7 +22,7 @@ to δ(ε). Beyond i = N the inner sums are constant, by parity: half of A(1) ± 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from itertools import pairwise
@@ -61,6 +61,9 @@ _GUARD_BITS = 96
 
 _NEAR = (-inf, -10.0, -7.0, -4.0, -1.0)
 """How far below a known bound a root is looked for, relatively, in powers of two."""
+
+_MOST_SECANTS = 8
+"""Until a root is known to the last digits, or is sought otherwise."""
 
 _STEEP, _NONE_LEFT = -64.0, -2e3
 """Logarithms of δ(ε) over the δ asked for: below what helps to find a root; and of δ(ε) = 0."""
@@ -114,14 +117,18 @@ class Curve(ABC):
         root = brent(excess, low, high, rtol=1e-14, maxiter=200)
         return Enclosure(arb(self._below(root, delta)), arb(self._above(root, high, delta)))
 
-    def epsilon_upper(self, delta: float, known: float) -> float:
+    def epsilon_upper(self, delta: float, known: float, order: float = 0.0) -> float:
         """Return an upper bound on ε(δ) next to the least one, 0 < δ < 1, in few evaluations.
 
         Args:
             delta: in (0, 1).
             known: an upper bound, below which it is sought.
+            order: about by how much the logarithm of δ(ε) falls there with ε; 0 if that is unknown.
         """
         excess = cache(partial(self._excess, delta=delta))
+        root = _by_secants(excess, known, order) if order > 0 and 0 < known < inf else None
+        if root is not None:
+            return min(self._above(root, known, delta), known)
         tried = [known * (1 - 2.0**power) for power in _NEAR] if 0 < known < inf else []
         low, high = next(((b, a) for a, b in pairwise(tried) if excess(b) > 0), (known, known))
         if not (low < high and excess(high) <= 0):
@@ -150,6 +157,25 @@ class Curve(ABC):
             if self.delta(candidate).upper <= delta:
                 return candidate
         return high
+
+
+def _by_secants(excess: Callable[[float], float], known: float, order: float) -> float | None:
+    """Return a root below a point where the function is near and its slope about -order, or None.
+
+    The function is nearly a parabola, whose secants from one side stay there.
+    """
+    before, here = known, known + (f_before := excess(known)) / order
+    for _ in range(_MOST_SECANTS):
+        if not (0 < here < known and f_before != 0):
+            return None
+        f_here = excess(here)
+        if f_here == f_before:
+            return None
+        step = f_here * (here - before) / (f_here - f_before)
+        if abs(step) <= 2.0**-46 * here:
+            return here
+        before, here, f_before = here, here - step, f_here
+    return None
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,13 @@ from .pairs import (
 from .product_events import epsilon_floor
 from .profiles import delta_of, tails_of, total_variation
 from .revealed_sample import revealed, revealed_form
-from .saddle import chernoff_delta, epsilon_by_moments
+from .saddle import (
+    above_epsilons,
+    chernoff_delta,
+    epsilon_by_moments,
+    epsilons_by_moments,
+    order_of,
+)
 from .truncation import epsilon_by_truncation
 
 _WIDEST = 1e-6
@@ -484,7 +490,11 @@ class _ClosedForm(Route):
         closed = closed_form(counts, float(deltas.min()), most_knots=_VERY_FEW_KNOTS // deltas.size)
         if closed is None:
             return None
-        return np.maximum([closed.epsilon(float(x)).upper_float for x in deltas], least)
+        log_deltas = np.log(deltas)
+        near, grades = epsilons_by_moments(counts, log_deltas)
+        points = zip(deltas, above_epsilons(near, grades, log_deltas), grades, strict=True)
+        found = [closed.epsilon_upper(float(x), float(y), order_of(int(g))) for x, y, g in points]
+        return np.maximum(found, least)
 
     def deltas_upper(self, counts: Counts, epsilons: Floats, least: Floats) -> Floats | None:
         return None

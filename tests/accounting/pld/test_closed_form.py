@@ -190,14 +190,15 @@ def one_more_laplace(profile: Profile, e: Exact, kinks: list[Exact]) -> Profile:
     return delta
 
 
+@pytest.mark.parametrize("order", [0.0, 1e-3, 1.0, 10.0, 1e6])
 @pytest.mark.parametrize("loose", [1 + 1e-12, 1.0007, 1.1, 3.0, 1e6])
 @pytest.mark.parametrize("counts", [{COIN: 40}, {LAPLACE: 30}, {DIE: 9, SAMPLED: 1}], ids=str)
-def test_an_upper_end_is_found_from_any_bound(
-    counts: dict[DominatingPair, int], loose: float
+def test_an_upper_end_is_found_from_any_bound_and_slope(
+    counts: dict[DominatingPair, int], loose: float, order: float
 ) -> None:
     form = found(counts)
     enclosed = form.epsilon(1e-5)
-    upper = form.epsilon_upper(1e-5, enclosed.upper_float * loose)
+    upper = form.epsilon_upper(1e-5, enclosed.upper_float * loose, order)
     assert enclosed.lower_float <= upper <= enclosed.upper_float * (1 + 1e-8)
 
 

@@ -497,6 +497,14 @@ class _ClosedForm(Route):
         return np.maximum(found, least)
 
     def deltas_upper(self, counts: Counts, epsilons: Floats, least: Floats) -> Floats | None:
+        """As `epsilons_upper`."""
+        for smallest in _SMALLEST:
+            most = _VERY_FEW_KNOTS // epsilons.size
+            if (closed := closed_form(counts, smallest, most_knots=most)) is None:
+                return None
+            found = [closed.delta(float(x)) for x in epsilons]
+            if all(each.relative_width <= _WIDEST for each in found):
+                return np.maximum([each.upper_float for each in found], least)
         return None
 
 

@@ -188,6 +188,19 @@ def test_a_noise_multiplier_of_nothing_stated_is_read_both_ways_where_a_record_i
     assert judge_claim_file(claim).finding.verdict is verdict
 
 
+def test_a_noise_multiplier_is_read_both_ways_where_a_column_is_replaced(tmp_path: Path) -> None:
+    claim = tmp_path / "claim.toml"
+    claim.write_text(
+        'adjacency = "replace-feature-column"\nunit = "a column"\ntuning = "none"\n'
+        'preprocessing = "none"\n[promise]\nepsilon = 1.0\ndelta = 1e-5\n'
+        '[[releases]]\nname = "sum"\nmechanism = "gaussian"\nnoise_multiplier = 5\nrounds = 1\n'
+    )
+    finding = judge_claim_file(claim).finding
+    assert finding.verdict is ClaimVerdict.UNSPECIFIED
+    readings = sorted(found.upper_float for found in finding.figures.values())
+    assert readings == pytest.approx([0.7255, 1.555], rel=1e-3)
+
+
 def test_no_epsilon_in_a_sentence_of_an_argument_is_below_the_truth() -> None:
     for name, key in (("H-3", "exact epsilon"), ("DPA-1", "exact epsilon, zero-out-one")):
         found = audit_claim(name)

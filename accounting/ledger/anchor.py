@@ -14,12 +14,14 @@ one moment the later finds the head of the first.
 
 import os
 import re
+import stat
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from .file_lock import FileLock
+from .file_names import require_own_name
 from .rows import LedgerError
 
 _LINE = re.compile(r"([1-9][0-9]{0,17}) ([0-9a-f]{64})")
@@ -78,10 +80,15 @@ class FileAnchor:
 
     Args:
         path: the file. It must be there, unless the ledger is new.
+
+    Raises `LedgerError` for a name that SQLite takes for another's, and for what is no file: of a
+    pipe heads cannot be read again.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).absolute()
+        require_own_name(self.path)
+        self._require_file()
 
     def last(self) -> Head | None:
         """Return the head that is farthest, None where there is no file.
@@ -114,6 +121,7 @@ class FileAnchor:
 
         Raises `LedgerError` after them, or where the file cannot be opened.
         """
+        self._require_file()
         try:
             with suppress(FileExistsError):
                 os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
@@ -129,6 +137,15 @@ class FileAnchor:
             yield
         finally:
             lock.close()
+
+    def _require_file(self) -> None:
+        """Raise `LedgerError` for what is there and is no file; opening a pipe would not end."""
+        try:
+            is_file = stat.S_ISREG(os.stat(self.path).st_mode)
+        except OSError:  # not there, or not to be seen: whoever opens it says why
+            return
+        if not is_file:
+            raise LedgerError(f"Expected the anchor {self.path} to be a file.")
 
     def append(self, head: Head) -> None:
         """Add a head, and return once it is on the disk.

@@ -212,8 +212,10 @@ def _readings(releases: Sequence[StatedRelease], adjacency: Adjacency | None) ->
 
 
 def _is_of_two_readings(releases: Sequence[StatedRelease], adjacency: Adjacency | None) -> bool:
-    """Return whether a noise multiplier may be over a clip norm, of which a record moves two."""
-    return adjacency is Adjacency.REPLACE_ONE and any(r.multiplied for r in releases)
+    """Return whether a noise multiplier may be over a clip norm, of which what is replaced moves
+    two."""
+    replaced = adjacency in (Adjacency.REPLACE_ONE, Adjacency.REPLACE_FEATURE_COLUMN)
+    return replaced and any(r.multiplied for r in releases)
 
 
 def judged(

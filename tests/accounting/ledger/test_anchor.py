@@ -4,6 +4,7 @@ import copy
 import os
 import pickle
 import shutil
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -171,6 +172,18 @@ def test_a_file_that_is_no_anchor_is_refused(tmp_path: Path) -> None:
     path.write_text("hello\n")
     with pytest.raises(LedgerError, match="Expected lines of a row number and a hash"):
         FileAnchor(path).last()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pipes with names")
+def test_an_anchor_is_a_file_of_its_own(tmp_path: Path) -> None:
+    """A pipe was waited for under the lock; a name of a journal was SQLite's to remove."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path):
+        with pytest.raises(LedgerError, match="to be a file"):
+            SqliteLedger(tmp_path / "ledger", anchor=path)
+    with pytest.raises(LedgerError, match="must have another name"):
+        SqliteLedger(tmp_path / "ledger", anchor=tmp_path / "ledger-journal")
+    assert not (tmp_path / "ledger").exists()
 
 
 @pytest.mark.parametrize("line", ["", f"0 {A}", f"1  {A}", f"1 {A[:-1]}", f"1 {A.upper()}", A])

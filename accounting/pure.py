@@ -78,11 +78,17 @@ def _of_account(account: Account, group: int) -> Enclosure:
 
 
 def largest_loss(mechanism: Mechanism) -> Fraction | arb:
-    """Return the pure epsilon of one mechanism that costs something, infinite where it has none.
+    """Return the pure epsilon of one mechanism, infinite where it has none.
 
     Exact where it is rational, else a ball at the precision in force.
     """
     match mechanism:
+        case (
+            LaplaceStep(sensitivity=sensitivity)
+            | PureStep(sensitivity=sensitivity)
+            | DiscreteLaplaceStep(sensitivity=sensitivity)
+        ) if sensitivity.squared == 0:
+            return Fraction(0)  # whatever the noise
         case (
             LaplaceStep(sensitivity=sensitivity, scale=scale)
             | PureStep(sensitivity=sensitivity, scale=scale)

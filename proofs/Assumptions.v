@@ -332,6 +332,7 @@ Definition checker_theorems := (
   @Soundness.run_pure,
   @Soundness.run_loss,
   @Soundness.follows_valid,
+  @Soundness.hushed_behaves,
   @Soundness.check_sound,
   @Soundness.check_dp,
   @Soundness.check_group_dp,
@@ -360,6 +361,7 @@ Definition checker_theorems := (
   @Example.discrete_gaussian_satisfied,
   @Example.response_satisfied,
   @Example.pure_satisfied,
+  @Example.still_satisfied,
   @FilterExample.filter_satisfied,
   @Example.response_attained).
 Print checker_theorems.
@@ -408,6 +410,7 @@ Definition end_to_end_theorems := (
   @EndToEnd.discrete_gaussian_loss_dp,
   @EndToEnd.lucky_run_dp,
   @EndToEnd.pure_run_dp,
+  @EndToEnd.still_run_dp,
   @EndToEnd.response_run_pure).
 Print end_to_end_theorems.
 Print Assumptions end_to_end_theorems.

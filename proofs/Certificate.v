@@ -584,6 +584,22 @@ End Executions.
 
 (** ** Satisfying an event list *)
 
+(** The relation, the squared sensitivity, its derivation and the noise of a step on all records. *)
+Definition noised (m : mechanism) : option (relation * Q * derivation * Q) :=
+  match m with
+  | GaussianStep moved squared d size | DiscreteGaussianStep moved squared d size
+  | LaplaceStep moved squared d size | DiscreteLaplaceStep moved squared d size
+  | PureStep moved squared d size => Some (moved, squared, d, size)
+  | _ => None
+  end.
+
+(** A step without noise, which needs none: nothing moves. *)
+Definition still (m : mechanism) : bool :=
+  match noised m with
+  | Some (_, squared, _, size) => Qeq_bool squared 0 && Qeq_bool size 0
+  | None => false
+  end.
+
 (** What a mechanism repeats, so often. *)
 Definition repeats (c : certificate) (i : positive) : list positive :=
   match mechanism_at c i with
@@ -743,6 +759,27 @@ Definition weighted_round (m : option mechanism) : Prop :=
        (fun part _ => Q2R scale * ln (value r h (with_part data j part) a))) /\
   leaves_unread (value r h).
 
+(** What is said is one of finitely many answers, by a law that is a function of a row of numbers,
+    the row itself, say; the row is derived as the list says. *)
+Definition still_round (m : mechanism) : Prop :=
+  exists moved squared d size answers (row : (nat -> list X) -> nat -> R) (law : (nat -> R) -> nat -> R),
+  noised m = Some (moved, squared, d, size) /\ noise r h = Weighted answers /\
+  (forall data, distribution (seq 0 answers) (value r h data) /\ value r h data = law (row data)) /\
+  (forall u v, (forall i, (i < dimension r h)%nat -> u i = v i) -> law u = law v) /\
+  (forall j data, reads r h j = true ->
+     derives null moved d (euclidean (dimension r h)) (fun part => row (with_part data j part))) /\
+  leaves_unread (value r h).
+
+(** Which round this is: of a step with noise, or of one that needs none. *)
+Definition noisy_round (m : option mechanism) : Prop :=
+  gaussian_round m \/ laplace_round m \/ response_round m \/
+  weighted_round m \/ mixture_round m \/ accumulated_round m.
+Definition round_of (m : option mechanism) : Prop :=
+  match m with
+  | Some step => if still step then still_round step else noisy_round m
+  | None => False
+  end.
+
 End Rounds.
 
 (** A run satisfies a certificate's event list if every round is a step of the list, and if the
@@ -750,10 +787,7 @@ End Rounds.
     whatever order. *)
 Record satisfies {X} (null : X) (c : certificate) (r : execution X) : Prop := Satisfies {
   grids_ascend : forall h before, ascending m_infty (cuts r h before);
-  rounds_are_steps : forall h,
-    let m := mechanism_at c (next_mechanism r h) in
-    gaussian_round null r h m \/ laplace_round null r h m \/ response_round r h m \/
-    weighted_round null r h m \/ mixture_round null r h m \/ accumulated_round null r h m;
+  rounds_are_steps : forall h, round_of null r h (mechanism_at c (next_mechanism r h));
   steps_are_allowed : forall j h, In h (all_transcripts r) ->
     exists rest, Permutation (met r j h ++ rest) (allowed c j) }.
 

@@ -1290,12 +1290,29 @@ Fixpoint first_relation (l : list mechanism) : relation :=
 
 Definition relation_of (c : certificate) : relation := first_relation (mechanisms c).
 
+(** A step that needs no noise costs as little with some. *)
+Definition with_noise (m : mechanism) : mechanism :=
+  if still m then
+    match m with
+    | GaussianStep moved squared d _ => GaussianStep moved squared d 1
+    | DiscreteGaussianStep moved squared d _ => DiscreteGaussianStep moved squared d 1
+    | LaplaceStep moved squared d _ => LaplaceStep moved squared d 1
+    | DiscreteLaplaceStep moved squared d _ => DiscreteLaplaceStep moved squared d 1
+    | PureStep moved squared d _ => PureStep moved squared d 1
+    | _ => m
+    end
+  else m.
+
+Definition all_with_noise (c : certificate) : certificate :=
+  Certificate (map with_noise (mechanisms c)) (events c) (nodes c).
+
 Definition judged (c : certificate) : option judgement :=
-  let table := numbered 1 (mechanisms c) in
-  let r := relation_of c in
-  if forallb (mechanism_ok r table) (mechanisms c) then
-    all_nodes table r (views (events c)) (views_apart table (events c)) (fun kind => forallb (pays_in kind) (mechanisms c))
-      (PositiveMap.empty judgement) 1 None (nodes c)
+  let noisy := all_with_noise c in
+  let table := numbered 1 (mechanisms noisy) in
+  let r := relation_of noisy in
+  if forallb (mechanism_ok r table) (mechanisms noisy) then
+    all_nodes table r (views (events c)) (views_apart table (events c))
+      (fun kind => forallb (pays_in kind) (mechanisms noisy)) (PositiveMap.empty judgement) 1 None (nodes c)
   else None.
 
 Definition check (c : certificate) : option claim :=

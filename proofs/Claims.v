@@ -421,7 +421,7 @@ Theorem check_filter_sound (c : certificate) (kept s : claim) :
   claimed null (transcripts outcomes most) (fun x => run (law x)) s.
 Proof.
   unfold check_filter, judged; cbv zeta; intros H X A null outcomes law reads cost most F.
-  destruct (forallb _ (mechanisms c)); [|discriminate].
+  destruct (forallb _ _); [|discriminate].
   destruct (all_nodes _ _ _ _ _ _ _ _ _) as [[e s'|s'|k s']|] eqn:N; try discriminate.
   injection H as -> ->; apply all_nodes_keep with (P := kept_valid) in N.
   - exact (proj2 (N X A null outcomes law reads cost most F)).

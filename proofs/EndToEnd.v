@@ -309,6 +309,11 @@ Theorem pure_run_dp :
     (Q2R (2 # 5)) (Q2R (63 # 1000)).
 Proof. checked (check_dp pure_example ReplaceOne) pure_satisfied. Qed.
 
+(** What no record changes, told without noise. *)
+Theorem still_run_dp :
+  dp (one_part replace_one) (all_transcripts still_run) (run_law still_run) (Q2R 0) (Q2R (1 # 100000)).
+Proof. checked (check_dp still_example ReplaceOne) still_satisfied. Qed.
+
 Theorem response_run_pure :
   pure (one_part replace_one) (all_transcripts response_run) (run_law response_run)
     (Q2R (10987 # 10000)).

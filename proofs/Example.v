@@ -50,12 +50,10 @@ Proof.
   intros j data part R; cbn [reads one_message] in R; unfold with_part; rewrite R; reflexivity.
 Qed.
 
-Lemma one_message_satisfies law sampled how held m todo grid :
+Lemma message_satisfies law sampled how held m todo grid :
   ascending m_infty grid ->
   match m with Repeated _ _ | Parties _ => False | _ => True end ->
-  (let r := one_message law sampled how held grid in
-   gaussian_round 0 r [] (Some m) \/ laplace_round 0 r [] (Some m) \/ response_round r [] (Some m) \/
-   weighted_round 0 r [] (Some m) \/ mixture_round 0 r [] (Some m) \/ accumulated_round 0 r [] (Some m)) ->
+  round_of 0 (one_message law sampled how held grid) [] (Some m) ->
   satisfies 0 (Certificate [m] [Event 1 [1%positive] 1] todo)
     (one_message law sampled how held grid).
 Proof.
@@ -66,6 +64,17 @@ Proof.
     simpl; unfold allowed, concerns; simpl; destruct j as [|[|j]]; simpl; reflexivity.
 Qed.
 
+Lemma one_message_satisfies law sampled how held m todo grid :
+  ascending m_infty grid ->
+  match m with Repeated _ _ | Parties _ => False | _ => still m = false end ->
+  noisy_round 0 (one_message law sampled how held grid) [] (Some m) ->
+  satisfies 0 (Certificate [m] [Event 1 [1%positive] 1] todo)
+    (one_message law sampled how held grid).
+Proof.
+  intros Hg Once Hm; apply message_satisfies; [exact Hg|destruct m; easy|].
+  unfold round_of; replace (still m) with false by (destruct m; easy); exact Hm.
+Qed.
+
 Lemma one_release_satisfies sampled how held m moved squared d todo grid :
   ascending m_infty grid ->
   is_step 0 (one_release sampled how held grid) [] (Some m) moved squared d 1 ->
@@ -73,7 +82,7 @@ Lemma one_release_satisfies sampled how held m moved squared d todo grid :
   satisfies 0 (Certificate [m] [Event 1 [1%positive] 1] todo) (one_release sampled how held grid).
 Proof.
   intros Hg Hm Hd; apply one_message_satisfies; [exact Hg| |left].
-  - destruct Hm as [[E _]|(drawn & E & _)]; injection E as ->; exact Logic.I.
+  - destruct Hm as [[E _]|(drawn & E & _)]; injection E as ->; [apply andb_false_r|reflexivity].
   - exists moved, squared, d, 1%Q.
     split; [left; split; [exact Hm|cbn; f_equal; symmetry; apply Q2R_number]|split].
     + intros j data R; apply Nat.eqb_eq in R; subst j; exact Hd.
@@ -583,7 +592,7 @@ Lemma mixture_satisfies moved d how held epsilon grid :
   end ->
   satisfies 0 (mixture_example moved d epsilon) (one_message (Beside 1) [1%nat] how held grid).
 Proof.
-  intros Hg D As; apply one_message_satisfies; [exact Hg|exact Logic.I|right; right; right; right; left].
+  intros Hg D As; apply one_message_satisfies; [exact Hg|reflexivity|right; right; right; right; left].
   exists moved, 1%Q, d, 1%Q, d, (1 # 8)%Q, 1%Q.
   split; [reflexivity|split; [cbn; f_equal; symmetry; apply Q2R_number|split; [split; [exact As|split]|split]]].
   - constructor; [intros []|constructor].
@@ -632,7 +641,7 @@ Definition accumulated_run : list R -> execution R :=
 Theorem accumulated_satisfied moved size epsilon grid :
   ascending m_infty grid -> satisfies 0 (accumulated_example moved size epsilon) (accumulated_run grid).
 Proof.
-  intros Hg; apply one_message_satisfies; [exact Hg|exact Logic.I|right; right; right; right; right].
+  intros Hg; apply one_message_satisfies; [exact Hg|reflexivity|right; right; right; right; right].
   destruct (sums_derive moved) as [D Absent].
   exists moved, 1%Q, (Leaf (SumOfBounded 1) 1), (1 # 8)%Q, 2%positive, 1%Q.
   split; [reflexivity|split; [cbn; f_equal; symmetry; apply Q2R_number|split; [|split]]].
@@ -675,7 +684,7 @@ Qed.
 Theorem laplace_satisfied size cost claimed grid :
   ascending m_infty grid -> satisfies 0 (laplace_example size cost claimed) (laplace_run grid).
 Proof.
-  intros Hg; apply one_message_satisfies; [exact Hg|exact Logic.I|right; left].
+  intros Hg; apply one_message_satisfies; [exact Hg|reflexivity|right; left].
   exists AddRemoveOne, 1%Q, (Leaf HistogramL1 1), 2%Q.
   split; [left; split; [reflexivity|split; [cbn; f_equal; symmetry; apply Q2R_number|reflexivity]]|split].
   - intros j data signs R Hs; apply Nat.eqb_eq in R; subst j; apply counts_derive, Hs.
@@ -698,7 +707,7 @@ Definition laplace_sample_run : list R -> execution R :=
 Theorem laplace_sample_satisfied size delta grid :
   ascending m_infty grid -> satisfies 0 (laplace_sample_at size delta) (laplace_sample_run grid).
 Proof.
-  intros Hg; apply one_message_satisfies; [exact Hg|exact Logic.I|right; left].
+  intros Hg; apply one_message_satisfies; [exact Hg|reflexivity|right; left].
   exists AddRemoveOne, 1%Q, (Leaf HistogramL1 1), 2%Q.
   split; [right; left; exists (Poisson (1 # 8)); split; [reflexivity|split; [|split; [|split; [|split]]]]|split].
   - cbn; f_equal; symmetry; apply Q2R_number.
@@ -758,7 +767,7 @@ Qed.
 Theorem discrete_satisfied grid :
   ascending m_infty grid -> satisfies 0 discrete_example (discrete_run grid).
 Proof.
-  intros Hg; apply one_message_satisfies; [exact Hg|exact Logic.I|right; left].
+  intros Hg; apply one_message_satisfies; [exact Hg|reflexivity|right; left].
   exists AddRemoveOne, 1%Q, (Leaf HistogramL1 1), 2%Q.
   split; [right; right; split; [reflexivity|split]|split].
   - cbn; f_equal; symmetry; apply Q2R_number.
@@ -791,7 +800,7 @@ Definition discrete_gaussian_run : list R -> execution R :=
 Theorem discrete_gaussian_satisfied claimed grid :
   ascending m_infty grid -> satisfies 0 (discrete_gaussian_example claimed) (discrete_gaussian_run grid).
 Proof.
-  intros Hg; apply one_message_satisfies; [exact Hg|exact Logic.I|left].
+  intros Hg; apply one_message_satisfies; [exact Hg|reflexivity|left].
   exists AddRemoveOne, 1%Q, (Leaf Histogram 1), 2%Q; split; [right; split; [reflexivity|split]|split].
   - cbn; f_equal; symmetry; apply Q2R_number.
   - apply counts_whole.
@@ -814,7 +823,7 @@ Definition response_run : execution R :=
 
 Theorem response_satisfied : satisfies 0 response_example response_run.
 Proof.
-  apply one_message_satisfies; [exact Logic.I|exact Logic.I|right; right; left].
+  apply one_message_satisfies; [exact Logic.I|reflexivity|right; right; left].
   exists (3 # 4)%Q, 2%positive; split; [reflexivity|split; [|split]].
   - cbn; f_equal; unfold Q2R; simpl; lra.
   - intros data; cbn; destruct (Rle_dec _ 0); lia.
@@ -843,7 +852,7 @@ Theorem pure_satisfied : satisfies 0 pure_example pure_run.
 Proof.
   assert (Two : forall l a, told l a = 2 / 5 \/ told l a = 3 / 5).
   { intros l a; unfold told; destruct (Rle_dec _ _), a; auto. }
-  apply one_message_satisfies; [exact Logic.I|exact Logic.I|right; right; right; left].
+  apply one_message_satisfies; [exact Logic.I|reflexivity|right; right; right; left].
   exists ReplaceOne, (1 # 4)%Q, (Leaf (Declared (1 # 2)) (1 # 4)), 1%Q, 2%nat.
   split; [reflexivity|split; [reflexivity|split; [|split; [|split]]]].
   - intros data; split; [intros a _; cbn; destruct (Two (data 1%nat) a) as [-> | ->]; lra|].
@@ -858,6 +867,37 @@ Proof.
     apply norm_le; [lra|]; unfold sub; simpl.
     destruct (Two u a) as [-> | ->], (Two v a) as [-> | ->]; nra.
   - apply (reads_party_1 (Weighted 2) [] whole told [] _ told).
+Qed.
+
+(** ** A step that needs no noise *)
+
+(** Whether a party has any records is told as it is; whose they are does not change it. *)
+Definition still_example : certificate := Certificate
+  [GaussianStep ReplaceOne 0 (Leaf (Declared 0) 0) 0]
+  [Event 1 [1%positive] 1]
+  [Node (GaussianGdp 1) [] (Claim ReplaceOne 1 (Gdp 0));
+   Node EventsRule [1%positive] (Claim ReplaceOne 1 (Gdp 0));
+   Node (GdpApproxDp (1 # 100000) 0) [2%positive] (Claim ReplaceOne 1 (ApproxDp (1 # 100000) 0))].
+
+Definition count_of (l : list R) : nat -> R := fun _ => INR (length l).
+Definition whether (u : nat -> R) (a : nat) : R :=
+  if Req_EM_T (u 0%nat) 0 then match a with O => 1 | _ => 0 end else match a with O => 0 | _ => 1 end.
+
+Definition still_run : execution R := one_message (Weighted 2) [] whole (fun l => whether (count_of l)) [].
+
+Theorem still_satisfied : satisfies 0 still_example still_run.
+Proof.
+  apply message_satisfies; [exact Logic.I|exact Logic.I|].
+  exists ReplaceOne, 0%Q, (Leaf (Declared 0) 0), 0%Q, 2%nat, (fun data => count_of (data 1%nat)), whether.
+  split; [reflexivity|split; [reflexivity|split; [|split; [|split]]]].
+  - intros data; split; [split|reflexivity]; cbn [value still_run one_message]; unfold whether;
+      destruct (Req_EM_T _ _); [intros [|a] _; lra|intros [|a] _; lra|simpl; lra|simpl; lra].
+  - intros u v E; unfold whether; rewrite (E 0%nat) by (cbn [dimension still_run one_message]; lia); reflexivity.
+  - intros j data R; apply Nat.eqb_eq in R; subst j; apply derives_declared; intros u v A.
+    unfold count_of; rewrite !with_part_own; replace (length v) with (length u)
+      by (destruct A; rewrite !app_length; reflexivity).
+    rewrite sub_diag, norm_zero, Q2R_number; lra.
+  - apply (reads_party_1 (Weighted 2) [] whole (fun l => whether (count_of l)) [] _ (fun l => whether (count_of l))).
 Qed.
 
 (** No smaller eps is true of it than ln 3: an answer is three times as likely on a neighbour. *)

@@ -80,6 +80,20 @@ Qed.
 
 (** ** Exposures *)
 
+(** A round that reads nobody, and whose law no record changes. *)
+Definition quiet_round {X} (null : X) (moved : relation) (r : execution X) (h : history) : Prop :=
+  (forall j, reads r h j = false) /\
+  (forall x, distribution (next_messages r h) (next_law r x h)) /\
+  (forall j x y, differ_at (neighbours null moved) j x y -> next_law r x h = next_law r y h).
+
+(** What is used of a run that satisfies an event list of steps that all have noise. *)
+Record behaves {X} (null : X) (c : certificate) (r : execution X) : Prop := Behaves {
+  grids_ascend : forall h before, ascending m_infty (cuts r h before);
+  rounds_are_steps : forall h, quiet_round null (relation_of c) r h \/
+    noisy_round null r h (mechanism_at c (next_mechanism r h));
+  steps_are_allowed : forall j h, In h (all_transcripts r) ->
+    exists rest, Permutation (met r j h ++ rest) (allowed c j) }.
+
 Section Certificate.
 
 Variable c : certificate.
@@ -617,7 +631,7 @@ Qed.
 Section Run.
 
 Context {X : Type} (null : X) (r : execution X).
-Hypothesis run_satisfies : satisfies null c r.
+Hypothesis run_satisfies : behaves null c r.
 
 Notation adj := (neighbours null r0).
 Notation mechanism_of h := (next_mechanism r h).
@@ -1360,9 +1374,16 @@ Proof.
     + intros u w S _ _; unfold noisy_vector; rewrite (accumulated_unread h _ j u w Unread R S); reflexivity.
 Qed.
 
-Lemma round h : (exists s std, normal_round h s std) \/ discrete_round h \/ pure_round h \/ mixed_round h.
+Lemma read_step h j : reads r h j = true -> noisy_round null r h (mechanism_at c (mechanism_of h)).
 Proof.
-  destruct (rounds_are_steps null c r run_satisfies h) as [G|[L|[S|[W|[M|M]]]]].
+  intros R; destruct (rounds_are_steps null c r run_satisfies h) as [(No & _)|S]; [|exact S].
+  rewrite No in R; discriminate R.
+Qed.
+
+Lemma noisy_kind h : noisy_round null r h (mechanism_at c (mechanism_of h)) ->
+  (exists s std, normal_round h s std) \/ discrete_round h \/ pure_round h \/ mixed_round h.
+Proof.
+  intros [G|[L|[S|[W|[M|M]]]]].
   - destruct (gaussian_is_normal h G); auto.
   - right; right; left; apply laplace_is_pure, L.
   - right; right; left; apply response_is_pure, S.
@@ -1370,6 +1391,10 @@ Proof.
   - right; right; right; apply mixture_is_mixed, M.
   - right; right; right; apply accumulated_is_mixed, M.
 Qed.
+
+Lemma round h j : reads r h j = true ->
+  (exists s std, normal_round h s std) \/ discrete_round h \/ pure_round h \/ mixed_round h.
+Proof. intros R; apply noisy_kind, (read_step h j R). Qed.
 
 Lemma cost_nonneg i : 0 <= cost i.
 Proof.
@@ -1423,19 +1448,30 @@ Qed.
 
 Lemma laws x h : distribution (next_messages r h) (next_law r x h).
 Proof.
-  destruct (round h) as [(s & std & Round)|[(_ & L & _)|[(_ & L & _)|(_ & L & _)]]]; [|apply L|apply L|apply L].
+  destruct (rounds_are_steps null c r run_satisfies h) as [(_ & L & _)|Step]; [apply L|].
+  destruct (noisy_kind h Step) as [(s & std & Round)|[(_ & L & _)|[(_ & L & _)|(_ & L & _)]]];
+    [|apply L|apply L|apply L].
   destruct (normal_messages h s std Round) as [-> ->]; apply numbers_distribution.
   pose proof (fun data => noisy_laws h s std data Round) as Laws.
   destruct Round as (_ & _ & _ & [(_ & -> & _)|S] & _); [apply Laws|].
   apply on_samples_distribution; [apply (drawn_distribution h s std S)|exact Laws].
 Qed.
 
-Lemma unread_same h j x y :
-  reads r h j = false -> same_but j x y ->
+Lemma quiet_same k h j x y : quiet_round null r0 r h -> steps (differ_at adj j) k x y ->
+  next_law r x h = next_law r y h.
+Proof.
+  intros (_ & _ & Same); revert x y; induction k as [|k IH]; simpl; intros x y S; [rewrite S; reflexivity|].
+  destruct S as (z & S & Dzy); rewrite (IH x z S); apply (Same j), Dzy.
+Qed.
+
+Lemma unread_same k h j x y :
+  reads r h j = false -> same_but j x y -> steps (differ_at adj j) k x y ->
   forall m, In m (next_messages r h) -> next_law r x h m = next_law r y h m.
 Proof.
-  intros R Dxy m _;
-    destruct (round h) as [(s & std & Round)|[(_ & _ & Same & _)|[(_ & _ & Same & _)|(_ & _ & Same)]]];
+  intros R Dxy Sxy m _;
+    destruct (rounds_are_steps null c r run_satisfies h) as [Quiet|Step];
+    [rewrite (quiet_same k h j x y Quiet Sxy); reflexivity|];
+    destruct (noisy_kind h Step) as [(s & std & Round)|[(_ & _ & Same & _)|[(_ & _ & Same & _)|(_ & _ & Same)]]];
     [|rewrite (Same j x y R Dxy); reflexivity..].
   destruct (normal_messages h s std Round) as [_ Law]; rewrite !Law.
   destruct Round as (_ & _ & _ & Kind & _ & Same); destruct m as [v|]; [cbn [of_numbers]|reflexivity].
@@ -1452,7 +1488,7 @@ Qed.
 Lemma unread h j x y :
   reads r h j = false -> differ_at adj j x y ->
   forall m, In m (next_messages r h) -> next_law r x h m = next_law r y h m.
-Proof. intros R Dxy; apply (unread_same h j x y R (proj2 Dxy)). Qed.
+Proof. intros R Dxy; apply (unread_same 1 h j x y R (proj2 Dxy) (ex_intro _ x (conj eq_refl Dxy))). Qed.
 
 Lemma rho_nonneg i : 0 <= rho i.
 Proof.
@@ -1551,7 +1587,7 @@ Proof.
                          (fun h => cost (mechanism_of h)) (rounds r)).
   - intros h; apply cost_nonneg.
   - intros h j x y R Dxy.
-    destruct (round h) as
+    destruct (round h j R) as
       [(s & std & Round)|[((moved & squared & d & std & F) & _)|[((m & F & _ & No) & _)|
         ((m & F & Mixed) & _)]]].
     + assert (Kind := Round); destruct Kind as (_ & _ & _ & [P|S] & _);
@@ -1571,7 +1607,7 @@ Proof.
   intros All H; apply (events_zcdp adj (next_messages r) (next_law r) laws (reads r) unread most
                          (fun h => rho (mechanism_of h)) (rounds r)).
   - intros h j x y alpha Ha R Dxy;
-      destruct (round h) as [(s & std & Round)|[Discrete|[Pure|((m & F & Mixed) & _)]]].
+      destruct (round h j R) as [(s & std & Round)|[Discrete|[Pure|((m & F & Mixed) & _)]]].
     + assert (Kind := Round); destruct Kind as (_ & _ & _ & [P|S] & _);
         [apply (gaussian_round_zcdp h s std j); assumption|].
       destruct S as (rate & moved & squared & d & std' & F & _); discriminate (pays _ _ _ All F).
@@ -1590,7 +1626,7 @@ Theorem run_pure (most : R) :
 Proof.
   intros All H; apply (events_pure adj (next_messages r) (next_law r) laws (reads r) unread most
                          (fun h => cost (mechanism_of h)) (rounds r)).
-  - intros h j R; destruct (round h) as
+  - intros h j R; destruct (round h j R) as
       [(s & std & Round)|[((moved & squared & d & std & F) & _)|[(_ & _ & _ & P)|
         ((m & F & Mixed) & _)]]];
       [exfalso|discriminate (pays _ _ _ All F)|apply P, R|pose proof (pays _ _ _ All F); destruct m; discriminate].
@@ -2505,7 +2541,7 @@ Proof.
   destruct Kind as [[Kind ->]|[Not_replaced ->]].
   { clear Ec; assert (Replaced : r0 = ReplaceOne) by congruence.
     rewrite Kind in *; cbn [contrasted]; intros split Hsplit; apply numbers_below.
-    destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|[G|G]]]]]; rewrite F in G;
+    destruct (read_step h j R) as [G|[G|[G|[G|[G|G]]]]]; rewrite F in G;
       [|destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); discriminate G
        |destruct G as (? & ? & G & _); discriminate G
        |destruct G as (? & ? & ? & ? & ? & G & _); discriminate G
@@ -2601,10 +2637,10 @@ Proof.
     apply (Normal m F _ (INR (Pos.to_nat n) * mu) W Kind).
     - rewrite further_root, Root by (rewrite Er; apply ratio_nonneg; assumption); reflexivity.
     - apply (whole_below with_first x'); auto using laws. }
-  destruct (round h) as [(s & std0 & Round)|
+  destruct (round h j R) as [(s & std0 & Round)|
     [((moved & squared & d & std & F) & _)|[Pure|((m & F & Mixed) & _)]]];
     [| |pose proof Pure as ((m & F & In & Not) & _)|].
-  4:{ destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|[G|G]]]]];
+  4:{ destruct (read_step h j R) as [G|[G|[G|[G|[G|G]]]]];
         [..|exact (mixture_below with_first h j x y L G R Same Sxy O Bounds)|].
       5:{ destruct m as [| | | | | | | | |moved squared d rate samples std| |]; try discriminate Mixed;
             [destruct G as (? & ? & ? & ? & ? & ? & G & _); congruence|].
@@ -2623,7 +2659,7 @@ Proof.
       - destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); injection G as ->; discriminate Mixed.
       - destruct G as (? & ? & G & _); injection G as ->; discriminate Mixed.
       - destruct G as (? & ? & ? & ? & ? & G & _); injection G as ->; discriminate Mixed. }
-  2:{ apply (Lossy _ F eq_refl Logic.I); unfold beside_normal; rewrite F; destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|[G|G]]]]]; rewrite F in G.
+  2:{ apply (Lossy _ F eq_refl Logic.I); unfold beside_normal; rewrite F; destruct (read_step h j R) as [G|[G|[G|[G|[G|G]]]]]; rewrite F in G.
       - apply (discrete_gaussian_below h j x y _ _ _ _ G F R Sxy).
       - destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); discriminate G.
       - destruct G as (? & ? & G & _); discriminate G.
@@ -2634,7 +2670,7 @@ Proof.
                          |destruct m; try exact Logic.I; discriminate In|].
       unfold beside_normal; rewrite F; destruct m as [| | | | |truth answers|drawn moved squared d b|moved squared d b| | | |]; try discriminate In;
         try discriminate Not; [> | | | |exact (pure_below h j x y Pure R Sxy)];
-        destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|[G|G]]]]]; rewrite F in G;
+        destruct (read_step h j R) as [G|[G|[G|[G|[G|G]]]]]; rewrite F in G;
         try (destruct G as (? & ? & ? & ? & ? & ? & ? & G & _); discriminate G);
         try (destruct G as (? & ? & ? & ? & ? & ? & G & _); discriminate G);
         try (destruct G as (? & ? & ? & ? & ? & G & _); discriminate G);
@@ -2684,7 +2720,7 @@ Proof.
            (fun h => laws x h) (fun h => laws y h)
            (fun h => if reads r h j then Some (mechanism_of h) else None)) with (K := K).
   - intros h E; destruct (reads r h j) eqn:R; [discriminate|].
-    intros m I; apply unread_same with j; assumption.
+    intros m I; apply (unread_same times h j); assumption.
   - intros i I; destruct (B i I) as (P1 & P2 & _); auto using mu_squared_nonneg.
   - intros h i E I; destruct (reads r h j) eqn:R; [injection E as <-|discriminate].
     apply (round_loss with_first h j); auto.
@@ -3327,7 +3363,7 @@ Proof.
               (renyi_price (Q2R order) 1 (mechanism_of h))).
   { intros m F Pays P; rewrite zcdp_price by (rewrite F; exact Pays).
     replace (Q2R order * (1 * 1 * rho (mechanism_of h))) with (rho (mechanism_of h) * Q2R order) by ring; exact P. }
-  destruct (round h) as [(s & std & Round)|[Discrete|[Pure|((m & F & Mixed) & _)]]].
+  destruct (round h j R) as [(s & std & Round)|[Discrete|[Pure|((m & F & Mixed) & _)]]].
   - assert (Kind := Round); destruct Kind as (_ & _ & _ & [P|S] & _).
     + assert (Step := P); destruct Step as ((moved & squared & d & std' & F) & _).
       apply (ByZcdp _ F eq_refl), (gaussian_round_zcdp h s std j); assumption.
@@ -4078,7 +4114,7 @@ Lemma laplace_met h j x y moved squared d b :
   below_profile (next_messages r h) (next_law r x h) (next_law r y h)
     (laplace_profile (exp (- (far * cost (mechanism_of h)) / 2))).
 Proof.
-  intros F R Dxy; destruct (rounds_are_steps null c r run_satisfies h) as [G|[G|[G|[G|[G|G]]]]]; rewrite F in G.
+  intros F R Dxy; destruct (read_step h j R) as [G|[G|[G|[G|[G|G]]]]]; rewrite F in G.
   - destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); discriminate G.
   - apply (laplace_below many h j x y _ _ _ _ G F R Dxy).
   - destruct G as (? & ? & G & _); discriminate G.
@@ -4164,7 +4200,7 @@ Proof.
            (fun h => laws x h) (fun h => laws y h)
            (fun h => if reads r h party then Some (mechanism_of h) else None)).
   - intros h E; destruct (reads r h party) eqn:R; [discriminate|].
-    intros m I; apply unread_same with party; assumption.
+    intros m I; apply (unread_same (Pos.to_nat many) h party); assumption.
   - intros i I; eapply Rle_trans; [|apply (All i I)].
     pose proof (Pos_real many); apply Rmult_le_pos; [lra|apply cost_nonneg].
   - intros h i E I; destruct (reads r h party) eqn:R; [injection E as <-|discriminate].
@@ -4302,17 +4338,143 @@ End Run.
 
 End Certificate.
 
+(** ** Steps that need no noise *)
+
+Section Still.
+
+Variable c : certificate.
+
+Notation noisy := (all_with_noise c).
+
+Hypothesis mechanisms_ok :
+  forallb (mechanism_ok (relation_of noisy) (numbered 1 (mechanisms noisy))) (mechanisms noisy) = true.
+
+Lemma find_map {A B} (f : A -> B) l start i :
+  PositiveMap.find i (numbered start (map f l)) = option_map f (PositiveMap.find i (numbered start l)).
+Proof.
+  revert start; induction l as [|a l IH]; intros start; cbn [map numbered].
+  - rewrite !PositiveMap.gempty; reflexivity.
+  - destruct (Pos.eq_dec i start) as [->|N]; [rewrite !PositiveMap.gss; reflexivity|].
+    rewrite !PositiveMap.gso by assumption; apply IH.
+Qed.
+
+Lemma with_noise_found i : mechanism_at noisy i = option_map with_noise (mechanism_at c i).
+Proof. apply find_map. Qed.
+
+Lemma with_noise_allowed j : allowed noisy j = allowed c j.
+Proof.
+  assert (Rep : repeats noisy = repeats c).
+  { extensionality i; unfold repeats; rewrite with_noise_found.
+    destruct (mechanism_at c i) as [[]|]; try reflexivity;
+      cbn [option_map]; unfold with_noise; destruct (still _); reflexivity. }
+  assert (Held : held_by noisy j = held_by c j).
+  { extensionality i; unfold held_by; rewrite with_noise_found.
+    destruct (mechanism_at c i) as [[]|]; try reflexivity;
+      cbn [option_map]; unfold with_noise; destruct (still _); reflexivity. }
+  unfold allowed, steps_of; rewrite Rep, Held; reflexivity.
+Qed.
+
+Lemma still_found i m moved squared d size :
+  mechanism_at c i = Some m -> still m = true -> noised m = Some (moved, squared, d, size) ->
+  moved = relation_of noisy /\ Q2R squared = 0 /\
+  exists s, derived (relation_of noisy) d = Some s /\ Q2R s = Q2R squared.
+Proof.
+  intros F St N; pose proof (with_noise_found i) as F'; rewrite F in F'; cbn [option_map] in F'.
+  unfold with_noise in F'; rewrite St in F'; unfold still in St; rewrite N in St.
+  apply andb_true_iff in St as [Z _]; apply Q2R_equal in Z; rewrite Q2R_number in Z.
+  destruct m; try discriminate N; injection N as <- <- <- <-;
+    [destruct (gaussian_found noisy mechanisms_ok _ _ _ _ _ (or_introl F')) as (E & _ & D)
+    |destruct (laplace_found noisy mechanisms_ok _ _ _ _ _ (or_introl F')) as (E & _ & _ & D)
+    |destruct (laplace_found noisy mechanisms_ok _ _ _ _ _ (or_intror (or_introl F'))) as (E & _ & _ & D)
+    |destruct (gaussian_found noisy mechanisms_ok _ _ _ _ _ (or_intror F')) as (E & _ & D)
+    |destruct (laplace_found noisy mechanisms_ok _ _ _ _ _ (or_intror (or_intror F'))) as (E & _ & _ & D)];
+    split; auto.
+Qed.
+
+Context {X : Type} (null : X) (r : execution X).
+
+(** The same run, its still rounds as rounds that read nobody. *)
+Definition hushed : execution X := {|
+  rounds := rounds r;
+  next_mechanism := next_mechanism r;
+  reads := fun h =>
+    match mechanism_at c (next_mechanism r h) with
+    | Some m => if still m then fun _ => false else reads r h
+    | None => reads r h
+    end;
+  sampled_parties := sampled_parties r;
+  sampled_by := sampled_by r;
+  dimension := dimension r;
+  value := value r;
+  unsampled := unsampled r;
+  answer := answer r;
+  noise := noise r;
+  cuts := cuts r |}.
+
+Lemma met_hushed j h : exists others, Permutation (met hushed j h ++ others) (met r j h).
+Proof.
+  induction h as [|m h [others IH]]; [exists []; reflexivity|]; cbn [met].
+  change (next_mechanism hushed h) with (next_mechanism r h).
+  assert (E : reads hushed h j = reads r h j \/ reads hushed h j = false).
+  { cbn [reads hushed]; destruct (mechanism_at c _) as [m'|]; [destruct (still m')|]; auto. }
+  destruct E as [->| ->]; [exists others; rewrite <- app_assoc, IH; reflexivity|].
+  exists ((if reads r h j then [next_mechanism r h] else []) ++ others).
+  rewrite Permutation_app_swap_app, IH; reflexivity.
+Qed.
+
+Lemma still_is_quiet h m :
+  mechanism_at c (next_mechanism r h) = Some m -> still m = true -> still_round null r h m ->
+  quiet_round null (relation_of noisy) hushed h.
+Proof.
+  intros F St (moved & squared & d & size & answers & row & law & N & No & Law & Same & Read & Unread).
+  destruct (still_found _ _ _ _ _ _ F St N) as (-> & Z & s & D & E).
+  assert (Told : forall x, next_law hushed x h = of_answers (value r h x))
+    by (intros x; unfold next_law; change (noise hushed h) with (noise r h); rewrite No; reflexivity).
+  split; [|split].
+  - intros j; cbn [reads hushed]; rewrite F, St; reflexivity.
+  - intros x; rewrite Told; unfold next_messages; change (noise hushed h) with (noise r h); rewrite No.
+    apply answers_distribution, Law.
+  - intros j x y Dxy; rewrite !Told; f_equal; destruct (reads r h j) eqn:R.
+    + rewrite (proj2 (Law x)), (proj2 (Law y)); apply Same; intros i Hi.
+      pose proof (part_sensitivity noisy null r (euclidean (dimension r h)) h j squared d s row D E
+                    (fun data => Read j data R) R x y Dxy) as Near.
+      rewrite Z, sqrt_0 in Near; set (gap := @sub (euclidean (dimension r h)) (row x) (row y)) in *.
+      pose proof (norm_pos gap) as P; pose proof (norm_sq gap) as Sq.
+      replace (norm gap) with 0 in Sq by lra; rewrite Rmult_0_l in Sq; symmetry in Sq.
+      pose proof (total_zero_inv _ _ (fun k _ => Rle_0_sqr (gap k)) Sq i ltac:(apply in_seq; lia)) as Zero.
+      apply Rsqr_0_uniq in Zero; unfold gap, sub in Zero; simpl in Zero; lra.
+    + exact (unread_same_but r h _ j x y Unread R (proj2 Dxy)).
+Qed.
+
+Theorem hushed_behaves : satisfies null c r -> behaves null noisy hushed.
+Proof.
+  intros [Ascend Steps Allowed]; split; [exact Ascend| |].
+  - intros h; specialize (Steps h); rewrite with_noise_found.
+    change (next_mechanism hushed h) with (next_mechanism r h); unfold round_of in Steps.
+    destruct (mechanism_at c (next_mechanism r h)) as [m|] eqn:F; [|contradiction].
+    destruct (still m) eqn:St; [left; apply (still_is_quiet h m); assumption|right].
+    cbn [option_map]; unfold with_noise; rewrite St.
+    assert (E : reads hushed h = reads r h) by (cbn [reads hushed]; rewrite F, St; reflexivity).
+    unfold noisy_round, gaussian_round, laplace_round, response_round, weighted_round, mixture_round,
+      accumulated_round, is_step, is_laplace_step, samples_as, samples_at, samples_all, null_is_absent,
+      leaves_unread; rewrite E; exact Steps.
+  - intros j h I; destruct (Allowed j h I) as [rest P], (met_hushed j h) as [others Q].
+    exists (others ++ rest); rewrite with_noise_allowed, app_assoc, Q; exact P.
+Qed.
+
+End Still.
+
 (** ** Soundness: a checked certificate's claim holds of every run that satisfies its event list. *)
 Theorem check_sound (c : certificate) (s : claim) :
   check c = Some s ->
   forall (X : Type) (null : X) (r : execution X), satisfies null c r -> holds null r s.
 Proof.
   unfold check, judged; cbv zeta; intros H X null r Sat.
-  destruct (forallb _ (mechanisms c)) eqn:Ok; [|discriminate].
+  destruct (forallb _ (mechanisms (all_with_noise c))) eqn:Ok; [|discriminate].
   destruct (all_nodes _ _ _ _ _ _ _ _ _) as [[e s'|s'|b s']|] eqn:N; try discriminate.
-  injection H as ->; apply all_nodes_keep with (P := valid c null r) in N.
+  injection H as ->; apply all_nodes_keep with (P := valid (all_with_noise c) null (hushed c r)) in N.
   - exact (proj2 N).
-  - apply (follows_valid c Ok null r Sat).
+  - apply (follows_valid (all_with_noise c) Ok null (hushed c r) (hushed_behaves c Ok null r Sat)).
   - intros i j E; rewrite PositiveMap.gempty in E; discriminate.
   - intros j E; discriminate.
 Qed.

@@ -103,6 +103,35 @@ def test_certificates_of_every_kind_are_proved(certificates, tmp_path):
 
 
 @needs_checker
+def test_what_moves_nothing_needs_no_noise(tmp_path):
+    def nothing(norm):
+        return declared(0, "public", adjacency=Adjacency.REPLACE_ONE, norm=norm)
+
+    moved = GaussianStep(declared(1, "x", adjacency=Adjacency.REPLACE_ONE), 9.0)
+    free = [
+        GaussianStep(nothing(Norm.L2), 0.0),
+        DiscreteGaussianStep(nothing(Norm.L2), 0.0),
+        LaplaceStep(nothing(Norm.L1), 0.0),
+        DiscreteLaplaceStep(nothing(Norm.L1), 0.0),
+        PureStep(nothing(Norm.L1), 0.0),
+    ]
+    runs = [[step] for step in free] + [[step, Repeated(step, 3), moved] for step in free] + [free]
+    documents = [
+        certify(
+            [Event(step, Context((), 1, "model", Audience.PUBLIC)) for step in steps], delta=delta
+        ).to_json_bytes()
+        for steps in runs
+        for delta in ((Fraction(1, 10**5), 0) if len(steps) == 1 else (Fraction(1, 10**5),))
+        if delta or isinstance(steps[0], LaplaceStep | DiscreteLaplaceStep | PureStep)
+    ]
+    paths = [tmp_path / f"{k}.json" for k in range(len(documents))]
+    for path, text in zip(paths, documents, strict=True):
+        path.write_bytes(text)
+    for text, found in zip(documents, run_extracted(paths), strict=True):
+        assert agrees(found, pld_checker.check(text)), found.line
+
+
+@needs_checker
 def test_texts_of_any_letters_are_read_alike(tmp_path):
     """Lists of texts are sorted by code points, however these are escaped in the document."""
     paths = []

@@ -169,7 +169,7 @@ RULES = {
     "roots unchecked": ("Checker", " && Qle_bool s (u * u) && Qle_bool t (v * v)", ""),
     "mechanisms unchecked": (
         "Checker",
-        "forallb (mechanism_ok r table) (mechanisms c)",
+        "forallb (mechanism_ok r table) (mechanisms noisy)",
         "true",
     ),
     "one order of the data sets": ("Checker", "small fst && small snd", "small fst"),
@@ -1016,6 +1016,11 @@ RULES = {
         "slope end + 2 * tolerance",
         "slope end + tolerance",
     ),
+    "every step priced with noise of size 1": (
+        "Checker",
+        "  if still m then\n    match m with",
+        "  if true then\n    match m with",
+    ),
 }
 MEANINGS = {
     "nothing is allowed": ("Certificate", "if concerns e j\n", "if false\n"),
@@ -1056,8 +1061,8 @@ MEANINGS = {
     ),
     "one answer too many": (
         "Certificate",
-        "noise r h = Weighted answers /\\",
-        "noise r h = Weighted (S answers) /\\",
+        "scale) /\\ noise r h = Weighted answers /\\",
+        "scale) /\\ noise r h = Weighted (S answers) /\\",
     ),
     "a null record that is drawn may count": (
         "Certificate",
@@ -1168,6 +1173,16 @@ MEANINGS = {
         "Certificate",
         "<= Q2R label_gap",
         "<= 0 * Q2R label_gap",
+    ),
+    "steps without noise that move": (
+        "Certificate",
+        "Qeq_bool squared 0 && Qeq_bool size 0",
+        "Qeq_bool size 0",
+    ),
+    "steps without noise that tell anything": (
+        "Certificate",
+        "u i = v i) -> law u = law v)",
+        "u i = v i) -> law u = law u)",
     ),
 }
 

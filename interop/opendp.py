@@ -41,7 +41,8 @@ def tree_of_measurement(measurement: Any, *, adjacency: Adjacency) -> EventTree:
 
     Raises:
         Untranslatable: the metric is none of data sets (a noise measurement alone speaks of numbers
-            and not of records) or does not know the relation; or the measure has no such event.
+            and not of records) or does not know the relation; or the measure has no such event; or
+            its data sets have one size, which a record more is not of.
     """
     metric, measure = str(measurement.input_metric), str(measurement.output_measure)
     known = _DISTANCES.get(metric)
@@ -58,8 +59,36 @@ def tree_of_measurement(measurement: Any, *, adjacency: Adjacency) -> EventTree:
             f"output_measure={measure} must be MaxDivergence, Approximate(MaxDivergence) or "
             "ZeroConcentratedDivergence; fix a delta first (make_fix_delta)."
         )
+    domain = str(measurement.input_domain)
+    if adjacency is Adjacency.ADD_REMOVE_ONE and "size=" in domain:
+        # its members are an even distance apart, so that its map is free to say nothing of one
+        raise Untranslatable(
+            f"input_domain={domain} must be without a size under add-remove-one: a measurement of "
+            "data sets of one size says nothing of a record more; read it under replace-one."
+        )
     loss = measurement.map(known[adjacency])
+    _require_a_path(measurement, known[adjacency], loss)
     if measure == "ZeroConcentratedDivergence":
         return EventTree("ZCDpEvent", {"rho": loss, "xi": 0.0})
     epsilon, delta = loss if measure.startswith("Approximate") else (loss, 0.0)
     return EventTree("EpsilonDeltaDpEvent", {"epsilon": epsilon, "delta": delta})
+
+
+def _require_a_path(measurement: Any, distance: int, loss: Any) -> None:
+    """Raise `Untranslatable` where twice the distance costs more than two steps of it may.
+
+    Then no data set lies between, and the map says of one step what is true of none.
+    """
+    if isinstance(loss, tuple):
+        return
+    most = 4 if str(measurement.output_measure) == "ZeroConcentratedDivergence" else 2
+    twice = measurement.map(2 * distance)
+    if twice > most * loss * _ROUNDING:
+        raise Untranslatable(
+            f"The privacy map must be one between neighbours: {loss} at the distance {distance}, "
+            f"but {twice} at {2 * distance}, which two steps of it do not cost."
+        )
+
+
+_ROUNDING = 1.0 + 1e-6
+"""What OpenDP adds for floating point, at most, relative to a loss."""

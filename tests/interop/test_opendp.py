@@ -22,6 +22,7 @@ class Spoken:
     input_metric: str
     output_measure: str
     loss: Any
+    input_domain: str = "VectorDomain(AtomDomain(T=f64))"
 
     def map(self, distance: int) -> Any:
         return self.loss(distance)
@@ -63,6 +64,28 @@ def test_what_it_does_not_say_of_records_is_refused(metric, measure, adjacency, 
 
     with pytest.raises(Untranslatable, match=words):
         tree_of_measurement(Spoken(metric, measure, never), adjacency=adjacency)
+
+
+def test_a_measurement_of_data_sets_of_one_size_is_not_asked_about_one_more() -> None:
+    """OpenDP's map of a mean: no two of them are at distance one, and it says nearly nothing."""
+    domain = "VectorDomain(AtomDomain(T=f64), size=10)"
+    mean = Spoken("SymmetricDistance()", "MaxDivergence", lambda d: float(d // 2), domain)
+    with pytest.raises(Untranslatable, match=r"size=10.* must be without a size under add-remove"):
+        tree_of_measurement(mean, adjacency=ADD)
+    assert tree_of_measurement(mean, adjacency=REPLACE).fields["epsilon"] == 1.0
+    mean.input_domain = "of which nothing is said"
+    with pytest.raises(Untranslatable, match="two steps of it do not cost"):
+        tree_of_measurement(mean, adjacency=ADD)
+
+
+@pytest.mark.parametrize(("power", "allowed"), [(1, True), (2, True), (3, False)])
+def test_a_map_that_grows_beyond_steps_of_neighbours_is_refused(power: int, allowed: bool) -> None:
+    measured = Spoken("SymmetricDistance()", "ZeroConcentratedDivergence", lambda d: 0.1 * d**power)
+    if allowed:
+        assert tree_of_measurement(measured, adjacency=ADD).fields["rho"] == 0.1
+        return
+    with pytest.raises(Untranslatable, match="two steps of it do not cost"):
+        tree_of_measurement(measured, adjacency=ADD)
 
 
 def test_measures_with_a_delta_and_of_zcdp_are_events_of_their_kind():

@@ -732,15 +732,15 @@ Definition is_laplace_step (m : option mechanism) (moved : relation) (squared : 
   (m = Some (DiscreteLaplaceStep moved squared d scale) /\
      noise r h = DiscreteLaplace (Q2R scale) /\ whole_values).
 
-(** So is the total of its coordinates with any signs: the largest is the l1 norm. *)
+(** The total of the value's coordinates with any signs is derived so: the largest is the l1 norm. *)
+Definition derives_in_l1 (moved : relation) (d : derivation) : Prop :=
+  forall j data (signs : nat -> R), reads r h j = true -> (forall i, Rabs (signs i) = 1) ->
+  derives null moved d (euclidean 1)
+    (fun part _ => total (seq 0 (dimension r h)) (fun i => signs i * value r h (with_part data j part) i)).
+
 Definition laplace_round (m : option mechanism) : Prop :=
   exists moved squared d scale,
-  is_laplace_step m moved squared d scale /\
-  (forall j data (signs : nat -> R), reads r h j = true -> (forall i, Rabs (signs i) = 1) ->
-     derives null moved d (euclidean 1)
-       (fun part _ => total (seq 0 (dimension r h)) (fun i =>
-          signs i * value r h (with_part data j part) i))) /\
-  leaves_unread (value r h).
+  is_laplace_step m moved squared d scale /\ derives_in_l1 moved d /\ leaves_unread (value r h).
 
 Definition response_round (m : option mechanism) : Prop :=
   exists truth answers,

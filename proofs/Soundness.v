@@ -769,10 +769,7 @@ Qed.
 
 Lemma moved_in_l1 h j squared d s x y :
   derived r0 d = Some s -> Q2R s = Q2R squared ->
-  (forall j data (signs : nat -> R), reads r h j = true -> (forall i, Rabs (signs i) = 1) ->
-     derives null r0 d (euclidean 1)
-       (fun part _ => total (seq 0 (dimension r h)) (fun i =>
-          signs i * value r h (with_part data j part) i))) ->
+  derives_in_l1 null r h r0 d ->
   reads r h j = true -> differ_at adj j x y ->
   total (seq 0 (dimension r h)) (fun i => Rabs (value r h x i - value r h y i))
     <= sqrt (Q2R squared).
@@ -887,12 +884,18 @@ Proof.
     pose proof (T x z y); lra.
 Qed.
 
+Lemma far_in_l2 n k j (f : (nat -> list X) -> euclidean n) a x y :
+  sensitivity (differ_at adj j) f a -> steps (differ_at adj j) k x y -> norm (sub (f x) (f y)) <= INR k * a.
+Proof.
+  intros S; apply (far_within (fun x y => norm (sub (f x) (f y)))); [| |exact S].
+  - intros u; rewrite sub_diag; apply norm_zero.
+  - intros u v w; eapply Rle_trans; [|apply norm_add]; right; f_equal.
+    unfold sub; simpl; extensionality i; ring.
+Qed.
+
 Lemma far_in_l1 h k j squared d s x y :
   derived r0 d = Some s -> Q2R s = Q2R squared ->
-  (forall j data (signs : nat -> R), reads r h j = true -> (forall i, Rabs (signs i) = 1) ->
-     derives null r0 d (euclidean 1)
-       (fun part _ => total (seq 0 (dimension r h)) (fun i =>
-          signs i * value r h (with_part data j part) i))) ->
+  derives_in_l1 null r h r0 d ->
   reads r h j = true -> within_steps k j x y ->
   total (seq 0 (dimension r h)) (fun i => Rabs (value r h x i - value r h y i))
     <= INR k * sqrt (Q2R squared).
@@ -1159,10 +1162,7 @@ Proof. intros E; unfold laplace_vector; rewrite E; reflexivity. Qed.
 
 Lemma laplace_moved_below h j squared d s b k u v :
   0 < Q2R b -> derived r0 d = Some s -> Q2R s = Q2R squared ->
-  (forall j data (signs : nat -> R), reads r h j = true -> (forall i, Rabs (signs i) = 1) ->
-     derives null r0 d (euclidean 1)
-       (fun part _ => total (seq 0 (dimension r h)) (fun i =>
-          signs i * value r h (with_part data j part) i))) ->
+  derives_in_l1 null r h r0 d ->
   reads r h j = true -> within_steps k j u v ->
   below_profile (vector_outcomes (dimension r h) (cuts r h))
     (laplace_vector (value r h) (Q2R b) u) (laplace_vector (value r h) (Q2R b) v)
@@ -1378,6 +1378,28 @@ Lemma read_step h j : reads r h j = true -> noisy_round null r h (mechanism_at c
 Proof.
   intros R; destruct (rounds_are_steps null c r run_satisfies h) as [(No & _)|S]; [|exact S].
   rewrite No in R; discriminate R.
+Qed.
+
+(** A step of this kind is a round of this kind. *)
+Lemma own_round h j m : mechanism_at c (mechanism_of h) = Some m -> reads r h j = true ->
+  match m with
+  | GaussianStep _ _ _ _ | SampledStep _ _ _ _ _ | DiscreteGaussianStep _ _ _ _ => gaussian_round null r h (Some m)
+  | LaplaceStep _ _ _ _ | SampledLaplaceStep _ _ _ _ _ | DiscreteLaplaceStep _ _ _ _ => laplace_round null r h (Some m)
+  | ResponseStep _ _ => response_round r h (Some m)
+  | PureStep _ _ _ _ => weighted_round null r h (Some m)
+  | MixtureStep _ _ _ _ _ _ _ => mixture_round null r h (Some m)
+  | AccumulatedStep _ _ _ _ _ _ => accumulated_round null r h (Some m)
+  | Repeated _ _ | Parties _ => False
+  end.
+Proof.
+  intros F R; pose proof (read_step h j R) as S; rewrite F in S; destruct S as [G|[G|[G|[G|[G|G]]]]];
+    destruct m; try exact G; exfalso.
+  all: try (destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); discriminate G).
+  all: try (destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); discriminate G).
+  all: try (destruct G as (? & ? & G & _); discriminate G).
+  all: try (destruct G as (? & ? & ? & ? & ? & G & _); discriminate G).
+  all: try (destruct G as (? & ? & ? & ? & ? & ? & ? & G & _); discriminate G).
+  all: destruct G as (? & ? & ? & ? & ? & ? & G & _); discriminate G.
 Qed.
 
 Lemma noisy_kind h : noisy_round null r h (mechanism_at c (mechanism_of h)) ->
@@ -2043,13 +2065,8 @@ Proof.
   assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
   assert (Near : norm (sub (V := euclidean (dimension r h)) (value r h x) (value r h y))
                  <= sqrt (Q2R (further many squared))).
-  { rewrite (further_root many _ Sq).
-    apply (far_within (fun x y => norm (sub (V := euclidean (dimension r h)) (value r h x) (value r h y)))
-             _ j); [| |apply (part_sensitivity (euclidean (dimension r h)) h j squared d s (value r h) D E
-                              (fun data => Read j data R) R)|exact Dxy].
-    - intros u; rewrite sub_diag; apply norm_zero.
-    - intros u v w; eapply Rle_trans; [|apply norm_add]; right; f_equal.
-      extensionality i; unfold sub; simpl; ring. }
+  { rewrite (further_root many _ Sq); apply (far_in_l2 _ _ j); [|exact Dxy].
+    apply (part_sensitivity (euclidean (dimension r h)) h j squared d s (value r h) D E (fun data => Read j data R) R). }
   set (u := fun i => Int_part (value r h x i)); set (v := fun i => Int_part (value r h y i)).
   set (gap := sub (V := euclidean (dimension r h)) (value r h x) (value r h y)) in Near.
   pose proof (norm_pos gap) as Pn; apply (Rmult_le_compat _ _ _ _ Pn Pn Near) in Near; rewrite sqrt_sqrt in Near by exact (further_nonneg many _ Sq).
@@ -2398,12 +2415,9 @@ Proof.
   - exact PL.
   - apply Rmult_le_pos; [pose proof (Pos_real many); lra|apply sqrt_pos].
   - rewrite <- INR_positive.
-    apply (far_within (fun u v => norm (@sub (euclidean (dimension r h)) (unsampled r h u) (unsampled r h v)))
-             (sqrt (Q2R constant)) j times x y); [intros u; rewrite sub_diag; apply norm_zero| | |exact Sxy].
-    + intros u v w; eapply Rle_trans; [|apply norm_add]; right; f_equal.
-      unfold sub; simpl; extensionality i; ring.
-    + apply (part_sensitivity (euclidean (dimension r h)) h j constant e s); try assumption.
-      intros data; apply Read, Rd.
+    apply (far_in_l2 (dimension r h) times j); [|exact Sxy].
+    apply (part_sensitivity (euclidean (dimension r h)) h j constant e s); try assumption.
+    intros data; apply Read, Rd.
   - intros z; set (M := noisy_vector (dimension r h) (with_mean z) t2).
     assert (Laws : forall data, distribution o (M data)).
     { intros data; apply (noisy_vector_distribution (dimension r h) (with_mean z) t2 P2).
@@ -2541,13 +2555,7 @@ Proof.
   destruct Kind as [[Kind ->]|[Not_replaced ->]].
   { clear Ec; assert (Replaced : r0 = ReplaceOne) by congruence.
     rewrite Kind in *; cbn [contrasted]; intros split Hsplit; apply numbers_below.
-    destruct (read_step h j R) as [G|[G|[G|[G|[G|G]]]]]; rewrite F in G;
-      [|destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); discriminate G
-       |destruct G as (? & ? & G & _); discriminate G
-       |destruct G as (? & ? & ? & ? & ? & G & _); discriminate G
-       |destruct G as (? & ? & ? & ? & ? & ? & ? & G & _); discriminate G
-       |destruct G as (? & ? & ? & ? & ? & ? & G & _); discriminate G].
-    rewrite <- F in G.
+    pose proof (own_round h j _ F R) as G; cbv beta iota in G; rewrite <- F in G.
     pose proof (each_record_bounded h j rate squared d std G F Replaced R) as Half.
     unfold draws_as in As; destruct (sampled_by r h) as [q|n k filler|n k filler]; try contradiction;
       cbn [draws_of] in *; subst q; destruct Ea as [Hr Each].
@@ -2640,49 +2648,31 @@ Proof.
   destruct (round h j R) as [(s & std0 & Round)|
     [((moved & squared & d & std & F) & _)|[Pure|((m & F & Mixed) & _)]]];
     [| |pose proof Pure as ((m & F & In & Not) & _)|].
-  4:{ destruct (read_step h j R) as [G|[G|[G|[G|[G|G]]]]];
-        [..|exact (mixture_below with_first h j x y L G R Same Sxy O Bounds)|].
-      5:{ destruct m as [| | | | | | | | |moved squared d rate samples std| |]; try discriminate Mixed;
-            [destruct G as (? & ? & ? & ? & ? & ? & G & _); congruence|].
-          pose proof (accumulated_below with_first h j x y _ _ _ _ _ _ G F R Same O) as A.
-          assert (A' : beside_normal with_first (mechanism_of h) (next_messages r h) (next_law r x h) (next_law r y h))
-            by (unfold beside_normal; rewrite F; exact A).
-          destruct (Pos.leb (many * samples) most_copies) eqn:Few.
-          - destruct (accumulated_found _ _ _ _ _ _ _ F) as (_ & _ & _ & Hs & s & D & Es).
-            refine (Met _ F _ (squared / (std * std))%Q (sqrt (Q2R squared) / Q2R std) _ _ A A').
-            + cbn [contrast_met]; rewrite Few; reflexivity.
-            + apply root_of_ratio; [rewrite <- Es; exact (derived_nonneg r0 _ s D)|exact Hs].
-          - apply (Lossy _ F); [|exact Logic.I|exact A'].
-            cbn [whole_ratio contrast_met]; rewrite Few; reflexivity. }
-      all: rewrite F in G; exfalso.
-      - destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); injection G as ->; discriminate Mixed.
-      - destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); injection G as ->; discriminate Mixed.
-      - destruct G as (? & ? & G & _); injection G as ->; discriminate Mixed.
-      - destruct G as (? & ? & ? & ? & ? & G & _); injection G as ->; discriminate Mixed. }
-  2:{ apply (Lossy _ F eq_refl Logic.I); unfold beside_normal; rewrite F; destruct (read_step h j R) as [G|[G|[G|[G|[G|G]]]]]; rewrite F in G.
-      - apply (discrete_gaussian_below h j x y _ _ _ _ G F R Sxy).
-      - destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); discriminate G.
-      - destruct G as (? & ? & G & _); discriminate G.
-      - destruct G as (? & ? & ? & ? & ? & G & _); discriminate G.
-      - destruct G as (? & ? & ? & ? & ? & ? & ? & G & _); discriminate G.
-      - destruct G as (? & ? & ? & ? & ? & ? & G & _); discriminate G. }
+  4:{ destruct m as [| | | | | | | |moved constant e squared d rate std|moved squared d rate samples std| |];
+        try discriminate Mixed; pose proof (own_round h j _ F R) as G; cbv beta iota in G; rewrite <- F in G;
+        [exact (mixture_below with_first h j x y L G R Same Sxy O Bounds)|].
+      pose proof (accumulated_below with_first h j x y _ _ _ _ _ _ G F R Same O) as A.
+      assert (A' : beside_normal with_first (mechanism_of h) (next_messages r h) (next_law r x h) (next_law r y h))
+        by (unfold beside_normal; rewrite F; exact A).
+      destruct (Pos.leb (many * samples) most_copies) eqn:Few.
+      - destruct (accumulated_found _ _ _ _ _ _ _ F) as (_ & _ & _ & Hs & s & D & Es).
+        refine (Met _ F _ (squared / (std * std))%Q (sqrt (Q2R squared) / Q2R std) _ _ A A').
+        + cbn [contrast_met]; rewrite Few; reflexivity.
+        + apply root_of_ratio; [rewrite <- Es; exact (derived_nonneg r0 _ s D)|exact Hs].
+      - apply (Lossy _ F); [|exact Logic.I|exact A'].
+        cbn [whole_ratio contrast_met]; rewrite Few; reflexivity. }
+  2:{ apply (Lossy _ F eq_refl Logic.I); unfold beside_normal; rewrite F.
+      exact (discrete_gaussian_below h j x y _ _ _ _ (own_round h j _ F R) F R Sxy). }
   2:{ apply (Lossy _ F); [destruct m; try reflexivity; try discriminate Not; discriminate In
                          |destruct m; try exact Logic.I; discriminate In|].
-      unfold beside_normal; rewrite F; destruct m as [| | | | |truth answers|drawn moved squared d b|moved squared d b| | | |]; try discriminate In;
-        try discriminate Not; [> | | | |exact (pure_below h j x y Pure R Sxy)];
-        destruct (read_step h j R) as [G|[G|[G|[G|[G|G]]]]]; rewrite F in G;
-        try (destruct G as (? & ? & ? & ? & ? & ? & ? & G & _); discriminate G);
-        try (destruct G as (? & ? & ? & ? & ? & ? & G & _); discriminate G);
-        try (destruct G as (? & ? & ? & ? & ? & G & _); discriminate G);
-        try (destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); discriminate G).
-      - apply (laplace_below h j x y _ _ _ _ G F R Sxy).
-      - destruct G as (? & ? & G & _); discriminate G.
-      - apply (geometric_below h j x y _ _ _ _ G F R Sxy).
-      - destruct G as (? & ? & G & _); discriminate G.
-      - destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); discriminate G.
+      pose proof (own_round h j _ F R) as G; unfold beside_normal; rewrite F.
+      destruct m as [| | | | |truth answers|drawn moved squared d b|moved squared d b| | | |]; try discriminate In;
+        try discriminate Not; cbv beta iota in G.
+      - exact (laplace_below h j x y _ _ _ _ G F R Sxy).
+      - exact (geometric_below h j x y _ _ _ _ G F R Sxy).
       - apply response_below; [exact G|exact F].
-      - apply (sampled_laplace_below many with_first h j x y _ _ _ _ _ G F R Same Sxy O).
-      - destruct G as (? & ? & G & _); discriminate G. }
+      - exact (sampled_laplace_below many with_first h j x y _ _ _ _ _ G F R Same Sxy O).
+      - exact (pure_below h j x y Pure R Sxy). }
   assert (Kept := Round); destruct Round as (_ & _ & _ & [Plain|S] & _).
   { assert (Step := Plain); destruct Step as ((moved & squared & d & std & F) & _ & Ec).
     apply (Normal _ F _ (sqrt (far * far * cost (mechanism_of h))) eq_refl Logic.I);
@@ -4108,21 +4098,6 @@ Strategy transparent [step_losses batch_losses replaced_losses copies_losses gat
 
 (** ** Laplace noise alone *)
 
-Lemma laplace_met h j x y moved squared d b :
-  mechanism_at c (mechanism_of h) = Some (LaplaceStep moved squared d b) ->
-  reads r h j = true -> steps (differ_at adj j) (Pos.to_nat many) x y ->
-  below_profile (next_messages r h) (next_law r x h) (next_law r y h)
-    (laplace_profile (exp (- (far * cost (mechanism_of h)) / 2))).
-Proof.
-  intros F R Dxy; destruct (read_step h j R) as [G|[G|[G|[G|[G|G]]]]]; rewrite F in G.
-  - destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); discriminate G.
-  - apply (laplace_below many h j x y _ _ _ _ G F R Dxy).
-  - destruct G as (? & ? & G & _); discriminate G.
-  - destruct G as (? & ? & ? & ? & ? & G & _); discriminate G.
-  - destruct G as (? & ? & ? & ? & ? & ? & ? & G & _); discriminate G.
-  - destruct G as (? & ? & ? & ? & ? & ? & G & _); discriminate G.
-Qed.
-
 (** A shift in scales of the noise, rounded up. *)
 Definition shift_above (p : Z) (i : positive) : R :=
   match mechanism_at c i with
@@ -4205,7 +4180,7 @@ Proof.
     pose proof (Pos_real many); apply Rmult_le_pos; [lra|apply cost_nonneg].
   - intros h i E I; destruct (reads r h party) eqn:R; [injection E as <-|discriminate].
     destruct (All _ I) as [(moved & squared & d & scale & F) Le].
-    intros a b Ha Hb; eapply Rle_trans; [apply (laplace_met h party x y _ _ _ _ F R Sxy a b Ha Hb)|].
+    intros a b Ha Hb; eapply Rle_trans; [apply (laplace_below many h party x y _ _ _ _ (own_round h party _ F R) F R Sxy a b Ha Hb)|].
     apply laplace_profile_larger, exp_le; lra.
   - intros h Ih; destruct (steps_are_allowed null c r run_satisfies party h Ih) as [rest Q].
     exists (rest ++ extra); rewrite taken_met, app_assoc, Q; exact P'.
@@ -4455,7 +4430,7 @@ Proof.
     destruct (still m) eqn:St; [left; apply (still_is_quiet h m); assumption|right].
     cbn [option_map]; unfold with_noise; rewrite St.
     assert (E : reads hushed h = reads r h) by (cbn [reads hushed]; rewrite F, St; reflexivity).
-    unfold noisy_round, gaussian_round, laplace_round, response_round, weighted_round, mixture_round,
+    unfold noisy_round, gaussian_round, laplace_round, derives_in_l1, response_round, weighted_round, mixture_round,
       accumulated_round, is_step, is_laplace_step, samples_as, samples_at, samples_all, null_is_absent,
       leaves_unread; rewrite E; exact Steps.
   - intros j h I; destruct (Allowed j h I) as [rest P], (met_hushed j h) as [others Q].

@@ -94,16 +94,26 @@ def mechanisms_of_diffprivlib(
     Fields: spent_budget, a list of [epsilon, delta]; epsilon, delta and slack, its ceilings, are
     not looked at. Infinite ceilings are left out, as JSON has no infinity.
 
-    Raises `Untranslatable` for a spend with a delta, of which no event is known.
+    Its mechanisms spend under different relations, which the state does not name: sums, means and
+    models are of a record replaced (0.6.6: a sensitivity of upper - lower), of which one more may
+    tell any amount; histograms are of one more, and a record replaced is two of these. So all are
+    read as the latter, under replace-one.
+
+    Raises `Untranslatable` for a spend with a delta, of which no event is known, and under another
+    relation.
 
     Args:
         document: the JSON object of these fields.
         where: the file's name, for messages.
-        adjacency: the relation that the spends are to be read under; the state names none.
+        adjacency: replace-one.
 
-    Returns one `Repeated` for each distinct epsilon, of a `PureStep` of that loss: basic
+    Returns one `Repeated` for each distinct epsilon, of a `PureStep` of twice that loss: basic
     composition depends on how often each epsilon was spent, and not on the order.
     """
+    if adjacency is not Adjacency.REPLACE_ONE:
+        raise Untranslatable(
+            f"{where} must be read under replace-one: its sums are not of a record more."
+        )
     names = ("epsilon", "delta", "slack")
     fields = Fields.of(document, where, required=("spent_budget",), optional=names)
     counts: dict[float, int] = {}
@@ -119,8 +129,9 @@ def mechanisms_of_diffprivlib(
                 "`dpledger claims check` takes (epsilon, delta) steps in a claim."
             )
         counts[epsilon] = counts.get(epsilon, 0) + 1
-    reason = "diffprivlib: a spend of a budget, at delta 0"
-    return tuple(
-        Repeated(PureStep(declared(epsilon, reason, adjacency=adjacency, norm=Norm.L1), 1.0), times)
-        for epsilon, times in counts.items()
-    )
+    reason = "diffprivlib: a spend of a budget, at delta 0, is of a record replaced or of one more"
+    found: list[Mechanism] = []
+    for epsilon, times in counts.items():
+        loss = declared(2 * Fraction(epsilon), reason, adjacency=adjacency, norm=Norm.L1)
+        found.append(Repeated(PureStep(loss, 1.0), times))
+    return tuple(found)

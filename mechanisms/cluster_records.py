@@ -11,18 +11,22 @@ Gradients are all that is summed there; whatever else is asked for is refused.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from functools import partial
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
 from .blocking import BlockSum, block_sums, rows_at_once
 from .dense_records import checked_rows, gradient_blocks
-from .errors import InvalidParameter
+from .errors import DpledgerError, InvalidParameter
 from .protocols import FloatArray, Loss
 from .records import IntArray
 from .refusals import Closed, refuse_copies
 from .row_blocks import real_numbers
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -75,7 +79,8 @@ class ClusterRecords:
             for k, chunk in zip(range(0, count, length), chunks, strict=True)
         ]
         # raises what a worker found wrong, before anything is asked
-        self._client.gather([self._client.submit(len, part, pure=False) for part in self._parts])
+        sizes = [self._client.submit(len, part, pure=False) for part in self._parts]
+        _computed(partial(self._client.gather, sizes))
 
     @property
     def counts(self) -> IntArray:
@@ -98,7 +103,8 @@ class ClusterRecords:
             for part in self._parts
         ]
         for part in waiting:
-            for block, place in part.result():
+            # a lost worker's rows are computed once more
+            for block, place in _computed(part.result):
                 sums.add(block, place)
         sums.close()
         return found
@@ -113,6 +119,22 @@ class ClusterRecords:
             raise AttributeError(name)
         need = "in memory, or on a disk, for anything but sums and means of gradients"
         raise InvalidParameter("records", "on a cluster", need)
+
+
+def _computed(ask: Callable[[], T]) -> T:
+    """Return what workers computed; of what their graph ends in nothing is said: it shows cells.
+
+    Raises `InvalidParameter` in its place; what is ours or the cluster's own stays as it is.
+    """
+    try:
+        return ask()
+    except DpledgerError:
+        raise
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] == "distributed":
+            raise
+    # out here, so that the refusal does not carry the error that it stands for
+    raise InvalidParameter("features", "an array that ends in an error", "rows of real numbers")
 
 
 def _checked(

@@ -98,6 +98,16 @@ def test_longer_rows_are_cut_and_others_refused(client: Any) -> None:
             held(client, rows=bad)
 
 
+def test_what_a_graph_ends_in_is_refused_without_the_cell(client: Any) -> None:
+    """Texts that are converted on the workers: NumPy's error names the one that is no number."""
+    texts = np.full((40, 3), "0.25", dtype=object)
+    texts[17, 1] = "Ann Smith 1980"
+    rows = ClusterRows(lazy.from_array(texts, chunks=(10, 3)).astype(float), client)
+    with pytest.raises(InvalidParameter, match="ends in an error") as refused:
+        PrivateDataset(rows, np.ones(40), adjacency="replace-one", row_bound=1.0)
+    assert refused.value.__context__ is None
+
+
 def test_a_partition_of_another_shape_than_it_says_is_refused(client: Any) -> None:
     # one row beside thousands of labels would count as often
     rows = lazy.from_array(ROWS, chunks=(5_000, WIDTH))

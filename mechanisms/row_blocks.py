@@ -73,7 +73,7 @@ def real_numbers(name: str, values: Any) -> FloatArray:
     with suppress(TypeError, ValueError, OverflowError):
         array = np.asarray(values)
         kind = array.dtype.kind
-        if kind == "O" and any(map(_is_cut, set(map(type, array.flat)))):
+        if kind == "O" and any(map(_is_cut, set(map(type, array.flat)) | _kinds_inside(array))):
             kind = "c"
         if kind != "c":
             # at once: without a dtype NumPy makes texts of all numbers where there is one
@@ -91,8 +91,16 @@ def real_numbers(name: str, values: Any) -> FloatArray:
 def _is_cut(kind: type) -> bool:
     """Return whether NumPy makes other numbers of cells of this kind.
 
-    Without an imaginary part, or a mask, and of no time at all the least whole number; an array in
-    a cell may hold any of these.
+    Without an imaginary part, or a mask, and of no time at all the least whole number.
     """
-    lossy = np.complexfloating | np.ndarray | np.datetime64 | np.timedelta64
+    lossy = np.complexfloating | np.ma.MaskedArray | np.datetime64 | np.timedelta64
     return issubclass(kind, lossy)
+
+
+def _kinds_inside(array: np.ndarray[Any, Any]) -> set[type]:
+    """Return what kinds of numbers arrays in cells hold; of several, or of objects, a cut one."""
+    inside = (cell for cell in array.flat if isinstance(cell, np.ndarray))
+    return {
+        np.complexfloating if cell.shape or cell.dtype == object else cell.dtype.type
+        for cell in inside
+    }

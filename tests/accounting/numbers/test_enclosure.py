@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 from flint import arb, ctx
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from dpledger.accounting.numbers.enclosure import (
@@ -191,6 +191,7 @@ def test_a_short_delta_is_shown_short() -> None:
 @example(Fraction(1, 3))
 @example(Fraction(1, 10**6))
 def test_a_delta_that_is_no_double_is_shown_by_a_decimal_not_below_it(delta: Fraction) -> None:
+    assume(Fraction(float(delta)) != delta)  # a double is shown as what is read as it
     shown = shown_in_full(delta)
     assert delta <= Fraction(shown) <= delta * (1 + Fraction(1, 2**51))
     assert len(shown) <= len(repr(float(shown)))

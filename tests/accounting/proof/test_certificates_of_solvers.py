@@ -9,6 +9,7 @@ import pytest
 from dpledger.accounting.check import pld_checker, reading
 from dpledger.accounting.guarantees import guarantee
 from dpledger.accounting.proof.certificate import Uncertifiable, certify
+from dpledger.accounting.proof.extracted import agrees, extracted_checker, run_extracted
 from dpledger.mechanisms import (
     Adjacency,
     DataShape,
@@ -103,6 +104,17 @@ def test_repaired_algorithms_have_certificates_that_verify(name):
     assert certificate.epsilon >= tight.lower_float
     if not name.startswith("stochastic, P") and not name.startswith("stochastic, fixed"):
         assert certificate.epsilon <= tight.upper_float * (1 + 1e-12)
+
+
+@pytest.mark.skipif(
+    extracted_checker() is None, reason="dpledger-check is not built (make -C proofs checker)"
+)
+def test_the_extracted_checker_proves_repaired_algorithms(tmp_path):
+    paths = [tmp_path / f"{k}.json" for k in range(len(REPAIRED))]
+    for path, events in zip(paths, REPAIRED.values(), strict=True):
+        path.write_bytes(certify(events(), delta=1e-5).to_json_bytes())
+    for path, found in zip(paths, run_extracted(paths), strict=True):
+        assert agrees(found, pld_checker.check(path.read_bytes())), found.line
 
 
 def test_a_run_has_the_certificate_of_its_plan():

@@ -44,8 +44,9 @@ from ..mechanisms.sensitivity import declared
 from .fields import MalformedImport
 
 _REASON = (
-    "Opacus: a step is one forward and one backward pass of one sample, and a record's gradient "
-    "is clipped to max_grad_norm, the unit of this sensitivity"
+    "Opacus: a step is one forward and one backward pass of one sample, which holds a record once, "
+    "every sample has its step, and a record's gradient is clipped to max_grad_norm, the unit of "
+    "this sensitivity"
 )
 """Stands in every certificate over such a step, as the assumption that it rests on."""
 _OF_SAMPLES = ", and every backward pass is of a Poisson sample of its own"
@@ -115,8 +116,8 @@ class LedgerAccountant:
             several passes is refused, and so is one of a second optimiser beside a first, whose
             sample it may share.
         ghost_clip_norm: the norm, > 0, to which the module clips a record's gradient under ghost
-            clipping, in one backward pass a step: what `make_private` was given when it was wrapped
-            first. The optimiser, which adds the noise, knows neither it nor how many passes there
+            clipping, in one backward pass a step of the criterion that `make_private` returned:
+            what that was given when the module was wrapped first. The optimiser, which adds the noise, knows neither it nor how many passes there
             were; where nobody says so, a step is refused.
     """
 

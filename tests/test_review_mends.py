@@ -18,7 +18,10 @@ from dpledger.accounting.ledger import LedgerError, MemoryLedger, SqliteLedger
 from dpledger.accounting.numbers.grade import Grade
 from dpledger.audits.bounds import Scores
 from dpledger.audits.claims.claim import ClaimVerdict
+from dpledger.audits.claims.claim_file import promise_from_text
+from dpledger.audits.claims.own import PromisedEpsilon
 from dpledger.audits.scores import ClaimedPrivacy, judge_scores
+from dpledger.data.strict import ConfigurationError
 from dpledger.interop import Deployment, model_card_section
 from dpledger.interop.opacus import LedgerAccountant
 from dpledger.mechanisms import (
@@ -297,3 +300,11 @@ def test_columns_can_be_scaled_to_the_largest_factor_whatever_the_row_bound(radi
         CentredRows(data, np.zeros(3), radius=radius * bound, scale=scale)
     with pytest.raises(InvalidParameter, match="scale"):
         CentredRows(data, np.zeros(3), radius=1.0, scale=np.full(3, 64.0 / bound * (1 + 1e-15)))
+
+
+def test_a_promise_is_read_to_its_end_or_not_at_all() -> None:
+    """Of a text that was cut, the last number was another one."""
+    promised = promise_from_text(f"epsilon=1{' ' * 190}, delta=0.00001")
+    assert promised == PromisedEpsilon(epsilon=1.0, delta=1e-5)
+    with pytest.raises(ConfigurationError, match="at most 1000 characters"):
+        promise_from_text("epsilon=1, delta=0." + 1000 * "1")

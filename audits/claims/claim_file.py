@@ -359,10 +359,19 @@ def read_claim(path: Path) -> ClaimFile:
     return read_toml(path, ClaimFile)
 
 
+_LONGEST_PROMISE = 1000
+"""Characters of a promise on the command line; cut, a number would be another one."""
+
+
 def promise_from_text(text: str) -> OwnPromise:
-    """Return the promise in a text such as "epsilon=1, delta=1e-5"; nothing is evaluated."""
+    """Return the promise in a text such as "epsilon=1, delta=1e-5"; nothing is evaluated.
+
+    Raises `ConfigurationError` for another text, and one of over 1,000 characters.
+    """
     values: dict[str, object] = {}
-    for part in text[:200].split(","):
+    if len(text) > _LONGEST_PROMISE:
+        raise ConfigurationError(f"--promise: Expected at most {_LONGEST_PROMISE} characters.")
+    for part in text.split(","):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or name in values:
             raise ConfigurationError(f"--promise: Expected name=value once each, not {part!r}.")

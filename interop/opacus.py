@@ -117,8 +117,9 @@ class LedgerAccountant:
             sample it may share.
         ghost_clip_norm: the norm, > 0, to which the module clips a record's gradient under ghost
             clipping, in one backward pass a step of the criterion that `make_private` returned:
-            what that was given when the module was wrapped first. The optimiser, which adds the noise, knows neither it nor how many passes there
-            were; where nobody says so, a step is refused.
+            what that was given when the module was wrapped first. The optimiser, which adds the
+            noise, knows neither it nor how many passes there were; where nobody says so, a step is
+            refused.
     """
 
     def __init__(

@@ -204,7 +204,8 @@ Definition copies_sampling_theorems := (
   @GroupSampling.poisson_addition_at_most,
   @GroupSampling.poisson_swapped_beside,
   @GroupSampling.poisson_swapped,
-  @GroupSampling.poisson_swapped_at_most).
+  @GroupSampling.poisson_swapped_at_most,
+  @GroupSampling.poisson_told).
 Print copies_sampling_theorems.
 Print Assumptions copies_sampling_theorems.
 
@@ -251,6 +252,7 @@ Definition losses_theorems := (
   @SampledLoss.step_losses_sound,
   @SampledLoss.turned_losses_sound,
   @SampledLoss.batch_losses_sound,
+  @SampledLoss.told_losses_sound,
   @ReplacedLoss.replaced_above_sound,
   @ReplacedLoss.replaced_losses_sound,
   @CopiesLoss.copies_above_sound,
@@ -349,6 +351,7 @@ Definition checker_theorems := (
   @Example.replaced_satisfied,
   @Example.mixture_satisfied,
   @Example.mixture_of_batch_satisfied,
+  @Example.mixture_told_satisfied,
   @Example.accumulated_satisfied,
   @Example.batch_satisfied,
   @Example.poisson_renyi_satisfied,
@@ -394,6 +397,7 @@ Definition end_to_end_theorems := (
   @EndToEnd.replaced_dp_of_two,
   @EndToEnd.mixture_dp,
   @EndToEnd.mixture_of_batch_dp,
+  @EndToEnd.mixture_told_dp,
   @EndToEnd.accumulated_dp,
   @EndToEnd.accumulated_dp_of_two,
   @EndToEnd.batch_dp,

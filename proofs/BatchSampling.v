@@ -332,6 +332,25 @@ Proof.
   intros a b H; split; apply removed_beside; auto.
 Qed.
 
+(** Where it is told whether it is. *)
+Definition told_profile (a b : R) : R := r * F a b + (1 - r) * plus_part (a - b).
+
+Lemma told_beside u v w :
+  distribution l w -> below_profile l u v F -> below_profile l (sampled r u w) (sampled r v w) told_profile.
+Proof.
+  intros Dw B a b Ha Hb; apply Rle_trans with (r * excess l u v a b + (1 - r) * excess l w w a b).
+  - unfold excess; rewrite <- !total_scal, <- total_plus; apply total_le; intros y _.
+    rewrite <- !plus_part_scal by lra; unfold plus_part at 1; apply Rmax_lub.
+    + apply Rplus_le_le_0_compat; apply plus_part_nonneg.
+    + eapply Rle_trans; [|apply Rplus_le_compat; apply plus_part_ge]; right; unfold sampled; ring.
+  - rewrite excess_diag by assumption; apply Rplus_le_compat_r, Rmult_le_compat_l; [lra|apply B; assumption].
+Qed.
+
+Lemma told_diag a b :
+  (forall a b, 0 <= a -> 0 <= b -> plus_part (a - b) <= F a b) -> 0 <= a -> 0 <= b ->
+  plus_part (a - b) <= told_profile a b.
+Proof. intros HF Ha Hb; specialize (HF a b Ha Hb); unfold told_profile; nra. Qed.
+
 End Replaced.
 
 (** The law of a mechanism that sees only the batch. *)

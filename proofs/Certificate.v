@@ -179,6 +179,18 @@ Fixpoint numbered {A} (start : positive) (l : list A) : PositiveMap.t A :=
 Definition mechanism_at (c : certificate) (i : positive) : option mechanism :=
   PositiveMap.find i (numbered 1 (mechanisms c)).
 
+(** Sums of vectors that are bounded one by one, and what is linear in them but for what it is rounded by;
+    what brings nothing may be beside. *)
+Fixpoint linear_in_records (d : derivation) : bool :=
+  match d with
+  | Leaf (SumOfBounded _) _ => true
+  | Leaf (VerticalPredictions _ _ _ _ _ _ _ _ | LabelDual _ _ _) _ => false
+  | Leaf _ squared => Qeq_bool squared 0
+  | Unary (Scaled _ | LinearMap _ | Lattice _ _ _ _ | Computed _ _ _ _) _ p => linear_in_records p
+  | Unary _ squared p => Qeq_bool squared 0 && linear_in_records p
+  | Binary (Sum _ _ | Concatenation | Disjoint) _ p q => linear_in_records p && linear_in_records q
+  end.
+
 (** ** Data and neighbours *)
 
 Open Scope R_scope.
@@ -690,26 +702,32 @@ Definition is_discrete_step (m : option mechanism) (moved : relation) (squared :
   m = Some (DiscreteGaussianStep moved squared d std) /\
   noise r h = DiscreteGaussian (Q2R std) /\ whole_values.
 
-(** The value is derived as the list says, as a function of each party's records that it reads. *)
+(** The value is derived so, as a function of each party's records that the round reads. *)
+Definition value_derives (moved : relation) (d : derivation) : Prop :=
+  forall j data, reads r h j = true ->
+  derives null moved d (euclidean (dimension r h)) (fun part => value r h (with_part data j part)).
+
+(** The value is derived as the list says; where records of a Poisson sample are replaced, by the same
+    of one more, too: what is declared to bring nothing does not tell how many were drawn. *)
 Definition gaussian_round (m : option mechanism) : Prop :=
   exists moved squared d std,
   (is_step m moved squared d std /\ noise r h = Normal (Q2R std) \/
    is_discrete_step m moved squared d std) /\
-  (forall j data, reads r h j = true ->
-     derives null moved d (euclidean (dimension r h))
-       (fun part => value r h (with_part data j part))) /\
+  value_derives moved d /\
+  (forall rate, m = Some (SampledStep (Poisson rate) ReplaceOne squared d std) -> value_derives AddRemoveOne d) /\
   leaves_unread (value r h).
 
-(** Both are derived so: what all records have in common, and the value of a sample. *)
+(** Both are derived so: what all records have in common, and the value of a sample, which is derived of
+    one record more, too, if it is linear in the records. *)
 Definition mixture_round (m : option mechanism) : Prop :=
   exists moved constant e squared d rate std,
   m = Some (MixtureStep moved constant e squared d rate std) /\ noise r h = Beside (Q2R std) /\
   samples_at rate moved /\
   (forall j data, reads r h j = true ->
      derives null moved e (euclidean (dimension r h))
-       (fun part => unsampled r h (with_part data j part)) /\
-     derives null moved d (euclidean (dimension r h))
-       (fun part => value r h (with_part data j part))) /\
+       (fun part => unsampled r h (with_part data j part))) /\
+  value_derives moved d /\
+  (moved = ReplaceOne -> linear_in_records d = true -> value_derives AddRemoveOne d) /\
   leaves_unread (unsampled r h) /\ leaves_unread (value r h).
 
 (** What is derived is the value of one sample. *)
@@ -717,9 +735,7 @@ Definition accumulated_round (m : option mechanism) : Prop :=
   exists moved squared d rate samples std,
   m = Some (AccumulatedStep moved squared d rate samples std) /\
   noise r h = Accumulated (Q2R rate) (Q2R std) (Pos.to_nat samples) /\ samples_all moved /\
-  (forall j data, reads r h j = true ->
-     derives null moved d (euclidean (dimension r h))
-       (fun part => value r h (with_part data j part))) /\
+  value_derives moved d /\
   leaves_unread (value r h).
 
 (** Which Laplace step a round is. *)

@@ -250,14 +250,17 @@ Fixpoint sums (d : derivation) : bool :=
   | _ => false
   end.
 
-(** Sums of vectors that are bounded one by one: a record more moves them by half of what replacing
-    one does. *)
+(** Sums of vectors that are bounded one by one, and what brings nothing: a record more moves them by half
+    of what replacing one does. *)
 Fixpoint bounds_each_record (d : derivation) : bool :=
   match d with
   | Leaf (SumOfBounded _) _ => true
+  | Leaf (VerticalPredictions _ _ _ _ _ _ _ _ | LabelDual _ _ _) _ => false
+  | Leaf _ squared => Qeq_bool squared 0
   | Unary (Scaled _ | LinearMap _) _ p => bounds_each_record p
+  | Unary _ squared p => Qeq_bool squared 0 && bounds_each_record p
   | Binary (Sum _ _ | Concatenation) _ p q => bounds_each_record p && bounds_each_record q
-  | _ => false
+  | Binary _ squared p q => Qeq_bool squared 0 && (bounds_each_record p && bounds_each_record q)
   end.
 
 (** Samples that hide a record under a relation. *)
@@ -314,7 +317,7 @@ Definition mechanism_ok (r : relation) (table : PositiveMap.t mechanism) (m : me
       relation_eqb moved r && positive_number scale && sums d &&
       match derived r d with Some s => Qeq_bool s squared | None => false end
   | MixtureStep moved constant e squared d rate std =>
-      scheme_ok (Poisson rate) moved d && relation_eqb moved r
+      positive_number rate && Qle_bool rate 1 && relation_eqb moved r
       && negb (relation_eqb r AddRemoveOne && renormalised d) && positive_number std &&
       match derived r e, derived r d with
       | Some s, Some t => Qeq_bool s constant && Qeq_bool t squared
@@ -597,11 +600,12 @@ Definition twice (l : option whole_loss) : option (whole_loss * whole_loss) :=
 
 (** What neighbours differ in, as a Gaussian step on a sample meets it: a record that it sees with some
     probability, or it is not there; records of a batch or of a Poisson sample, and others in their
-    places; records that each of so many draws may be, and others in their places; several records, each
-    of which a Poisson sample sees with some probability, or none of them is there. *)
+    places, which may be told; records that each of so many draws may be, and others in their places;
+    several records, each of which a Poisson sample sees with some probability, or none of them is there. *)
 Inductive contrast :=
   | Removed (rate : Q)
   | Batched (share : Q) (group : positive)
+  | Told (share : Q) (group : positive)
   | Exchanged (rate : Q) (group : positive)
   | Copied (size : positive) (rate : Q)
   | Gathered (rate : Q) (group : positive).
@@ -649,6 +653,7 @@ Definition contrast_losses (x : contrast) (w bits : Z) (ratio step : Q) (dense t
   | Removed rate => step_losses w bits ratio rate step dense tail
   | Batched share group =>
       twice (batch_losses w bits (further group ratio) share step dense tail)
+  | Told share group => twice (told_losses w bits (further group ratio) share step dense tail)
   | Exchanged rate group =>
       twice (replaced_losses w bits (further group ratio) (any_of rate group) step dense tail)
   | Copied size rate => twice (copies_losses w bits ratio size rate step dense tail)
@@ -657,7 +662,7 @@ Definition contrast_losses (x : contrast) (w bits : Z) (ratio step : Q) (dense t
 
 Definition share_met (x : contrast) : Q :=
   match x with
-  | Removed share | Batched share _ | Copied _ share | Gathered share _ => share
+  | Removed share | Batched share _ | Told share _ | Copied _ share | Gathered share _ => share
   | Exchanged rate group => any_of rate group
   end.
 
@@ -665,7 +670,7 @@ Definition share_met (x : contrast) : Q :=
 Definition whole_shift (x : contrast) : option positive :=
   match x with
   | Removed _ => guard (Qle_bool 1 (share_met x)) 1%positive
-  | Batched _ group | Exchanged _ group | Gathered _ group => guard (Qle_bool 1 (share_met x)) group
+  | Batched _ group | Told _ group | Exchanged _ group | Gathered _ group => guard (Qle_bool 1 (share_met x)) group
   | Copied _ _ => None
   end.
 
@@ -691,10 +696,13 @@ Definition sampled_ratio (group : positive) (moved : relation) (share squared st
 (** Any of so many records is drawn with that probability at most. *)
 Definition drawn_at_most (rate : Q) (group : positive) : Q := minimum (integer group * rate) 1.
 
-Definition contrast_of_mixture (rate : Q) (group : positive) (moved : relation) : contrast :=
+(** A sample where records are replaced is told, unless a drawn one is known to move it no further. *)
+Definition contrast_of_mixture (rate : Q) (group : positive) (moved : relation) (d : derivation) : contrast :=
+  let q := drawn_at_most rate group in
   match moved with
-  | AddRemoveOne => Removed (drawn_at_most rate group)
-  | _ => Batched (drawn_at_most rate group) 1
+  | AddRemoveOne => Removed q
+  | ZeroOutOne => Batched q 1
+  | ReplaceOne => if linear_in_records d then Batched q 1 else Told q 1
   end.
 
 (** What so many records at once differ in, as a Gaussian step on samples meets it, and
@@ -740,9 +748,9 @@ Definition losses_of (group : positive) (share : Q) (m : mechanism) (w bits : Z)
       twice (geometric_loss w bits scale (Z.sqrt (Qfloor (further group squared))) step)
   | DiscreteGaussianStep _ squared _ std =>
       twice (discrete_gaussian_loss w bits std (Qfloor (further group squared)) step)
-  | MixtureStep moved constant _ squared _ rate std =>
+  | MixtureStep moved constant _ squared d rate std =>
       if positive_number constant && positive_number squared
-      then contrast_losses (contrast_of_mixture rate group moved) w bits
+      then contrast_losses (contrast_of_mixture rate group moved d) w bits
              (sampled_ratio group moved share squared std) step dense tail
       else None
   | ResponseStep truth answers =>

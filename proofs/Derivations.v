@@ -558,13 +558,46 @@ Qed.
 
 End Derivations.
 
+Lemma bounds_linear d : bounds_each_record d = true -> linear_in_records d = true.
+Proof.
+  induction d as [rule squared|rule squared p IH|rule squared p IH q IH']; cbn [bounds_each_record linear_in_records].
+  - auto.
+  - destruct rule; auto; intros H; apply andb_true_iff in H as [Z H]; rewrite ?Z; apply IH, H.
+  - destruct rule; intros H; repeat (apply andb_true_iff in H as [? H]); apply andb_true_iff; auto.
+Qed.
+
+(** What is derived of replacing a record is so of one record more. *)
+Lemma derived_added d s : linear_in_records d = true -> derived ReplaceOne d = Some s -> derived AddRemoveOne d = Some s.
+Proof.
+  revert s; induction d as [rule squared|rule squared p IH|rule squared p IH q IH']; intros s; cbn [linear_in_records derived]; intros Linear.
+  - assert (Less : forall least least', (least' <= least)%Q -> stated (Some least) squared = Some s -> stated (Some least') squared = Some s).
+    { intros least least' Le; unfold stated, guard; destruct (Qle_bool least squared) eqn:G; [|discriminate].
+      apply Qle_bool_iff in G; pose proof (Qle_trans _ _ _ Le G) as G'; apply Qle_bool_iff in G'; rewrite G'; auto. }
+    destruct rule; try discriminate Linear; cbn [leaf_square both_count moved_twice]; cbv zeta; auto; try (apply Less; discriminate).
+    destruct (Qle_bool 0 bound) eqn:G; [|discriminate]; apply Qle_bool_iff in G; apply Less; ring_simplify; nra.
+  - assert (Lp : linear_in_records p = true) by (destruct rule; try exact Linear; apply andb_true_iff in Linear as [_ L]; exact L).
+    destruct (derived ReplaceOne p) as [t|]; [rewrite (IH t Lp eq_refl); auto|discriminate].
+  - assert (L : linear_in_records p = true /\ linear_in_records q = true) by (destruct rule; apply andb_true_iff, Linear).
+    destruct (derived ReplaceOne p) as [t|]; [|discriminate]; destruct (derived ReplaceOne q) as [u|]; [|discriminate].
+    rewrite (IH t (proj1 L) eq_refl), (IH' u (proj2 L) eq_refl); auto.
+Qed.
+
 (** Replacing a record of sums of bounded vectors takes one out and adds one: half as far each. *)
 Theorem added_sound {X} (null : X) d (V : Space) (q : list X -> V) :
-  derives null ReplaceOne d V q -> forall s, bounds_each_record d = true ->
+  derives null AddRemoveOne d V q -> forall s, bounds_each_record d = true ->
   derived ReplaceOne d = Some s ->
   0 <= Q2R s /\ sensitivity add_remove_one q (sqrt (Q2R s) / 2).
 Proof.
   intros H s Each Hs; split; [exact (derived_nonneg _ _ _ Hs)|].
+  assert (Nothing : forall d (V : Space) (q : list X -> V), derives null AddRemoveOne d V q -> forall s,
+            linear_in_records d = true -> derived ReplaceOne d = Some s ->
+            Qeq_bool (match d with Leaf _ squared | Unary _ squared _ | Binary _ squared _ _ => squared end) 0 = true ->
+            sensitivity add_remove_one q (sqrt (Q2R s) / 2)).
+  { intros d' V' q' H' s' L D Z; destruct (derived_sound null AddRemoveOne d' V' q' H' _ (derived_added _ _ L D)) as [_ S].
+    assert (Zero : Q2R s' = 0).
+    { apply Q2R_equal in Z; rewrite Q2R_number in Z; rewrite <- Z; destruct d' as [rule squared|rule squared p|rule squared p p'];
+        cbn [derived] in D; repeat (destruct (derived ReplaceOne _); [|discriminate]); apply stated_some in D as [-> _]; reflexivity. }
+    rewrite Zero, sqrt_0 in *; replace (0 / 2) with 0 by field; exact S. }
   assert (Half : forall x, 0 <= x -> sqrt x / 2 * (sqrt x / 2) = x / 4).
   { intros x Hx; replace (sqrt x / 2 * (sqrt x / 2)) with (sqrt x * sqrt x / 4) by field.
     rewrite sqrt_sqrt by exact Hx; reflexivity. }
@@ -573,8 +606,14 @@ Proof.
   { intros U f t x Ht Hx S; apply sensitivity_weaken with (1 := S).
     pose proof (sqrt_pos x); assert (0 <= x) by nra; pose proof (Half x H1).
     apply Rnot_lt_le; intros L; nra. }
-  revert s Each Hs; induction H; intros s Each Hs; cbn [derived bounds_each_record] in *;
-    try discriminate Each.
+  revert s Each Hs; induction H; intros s Each Hs; pose proof (bounds_linear _ Each) as Linear; cbn [bounds_each_record] in Each;
+    lazymatch type of Each with
+    | false = true => discriminate Each
+    | Qeq_bool _ 0 = true => refine (Nothing _ _ _ _ s Linear Hs Each)
+    | (Qeq_bool _ 0 && _)%bool = true => apply andb_true_iff in Each as [Zero _]; refine (Nothing _ _ _ _ s Linear Hs Zero)
+    | _ => idtac
+    end;
+    try solve [econstructor; eassumption]; cbn [derived] in Hs.
   - (* a sum *)
     apply stated_some in Hs as [-> (least & E & Le)]; cbn in E; cbv zeta in E.
     apply guard_some in E as [G <-]; apply nonnegative_R in G.

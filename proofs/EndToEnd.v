@@ -171,6 +171,16 @@ Proof.
   intros Hg r; checked (check_dp (mixture_example ReplaceOne half_sum 10) ReplaceOne) mixture_of_batch_satisfied.
 Qed.
 
+(** The same where it is told who is drawn. *)
+Theorem mixture_told_dp (grid : list R) :
+  ascending m_infty grid ->
+  let r := one_message (Beside 1) [1%nat] (EachWith (Q2R (1 # 8)))
+             (fun l => scale (Q2R (1 # 2)) (vsum cut_to_1 l)) grid in
+  dp (one_part replace_one) (all_transcripts r) (run_law r) (Q2R 16) (Q2R (1 # 100000)).
+Proof.
+  intros Hg r; checked (check_dp (mixture_example ReplaceOne (Leaf (Declared 1) 1) 16) ReplaceOne) mixture_told_satisfied.
+Qed.
+
 (** The sum of two samples, under one noise, and of two records of it at once. *)
 Theorem accumulated_dp (grid : list R) :
   ascending m_infty grid ->

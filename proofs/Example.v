@@ -79,13 +79,15 @@ Lemma one_release_satisfies sampled how held m moved squared d todo grid :
   ascending m_infty grid ->
   is_step 0 (one_release sampled how held grid) [] (Some m) moved squared d 1 ->
   derives 0 moved d (euclidean 1) held ->
+  (forall rate, m = SampledStep (Poisson rate) ReplaceOne squared d 1 -> derives 0 AddRemoveOne d (euclidean 1) held) ->
   satisfies 0 (Certificate [m] [Event 1 [1%positive] 1] todo) (one_release sampled how held grid).
 Proof.
-  intros Hg Hm Hd; apply one_message_satisfies; [exact Hg| |left].
+  intros Hg Hm Hd More; apply one_message_satisfies; [exact Hg| |left].
   - destruct Hm as [[E _]|(drawn & E & _)]; injection E as ->; [apply andb_false_r|reflexivity].
   - exists moved, squared, d, 1%Q.
-    split; [left; split; [exact Hm|cbn; f_equal; symmetry; apply Q2R_number]|split].
+    split; [left; split; [exact Hm|cbn; f_equal; symmetry; apply Q2R_number]|split; [|split]].
     + intros j data R; apply Nat.eqb_eq in R; subst j; exact Hd.
+    + intros rate E j data R; injection E as E; apply Nat.eqb_eq in R; subst j; exact (More rate E).
     + apply reads_party_1.
 Qed.
 
@@ -106,7 +108,7 @@ Theorem example_satisfied grid :
   ascending m_infty grid -> satisfies 0 example (example_run grid).
 Proof.
   intros Hg; apply one_release_satisfies with (2 := or_introl (conj eq_refl eq_refl));
-    [exact Hg|apply mean_derives].
+    [exact Hg|apply mean_derives|discriminate].
 Qed.
 
 (** The same as a release of two parties, the second of which releases nothing; a record's own
@@ -209,7 +211,7 @@ Theorem minimised_satisfied grid :
   ascending m_infty grid ->
   satisfies 0 minimised_example (one_release [] whole (mean_present cut_to_1 2) grid).
 Proof.
-  intros Hg; apply one_release_satisfies with (2 := or_introl (conj eq_refl eq_refl)); [exact Hg|].
+  intros Hg; apply one_release_satisfies with (2 := or_introl (conj eq_refl eq_refl)); [exact Hg| |discriminate].
   apply (derives_argmin_present 0 AddRemoveOne 1 1 0 2 1 (euclidean 1) reward half_square
            (mean_present cut_to_1 2) (mean_present cut_to_1 2) eq_refl); rewrite ?Q2R_number.
   - intros x y y'; rewrite Rmult_1_l; eapply Rle_trans; [|apply (entry_within_norm (sub y y'))].
@@ -287,7 +289,7 @@ Theorem predicted_satisfied grid :
   satisfies 0 predicted_example
     (one_release [] whole (fun l => predictions cut_to_1 l (least_on_ball l)) grid).
 Proof.
-  intros Hg; apply one_release_satisfies with (2 := or_introl (conj eq_refl eq_refl)); [exact Hg|].
+  intros Hg; apply one_release_satisfies with (2 := or_introl (conj eq_refl eq_refl)); [exact Hg| |discriminate].
   apply (derives_predictions 0 ZeroOutOne 1 1 1 1 1 0 3 0 (9 # 4) 1 (euclidean 1) cut_to_1 pulls_first
            half_square least_on_ball least_on_ball); rewrite ?Q2R_number; try discriminate.
   - intros x y t _; unfold half_square, sub; simpl; right; field.
@@ -302,7 +304,7 @@ Qed.
 Theorem dual_satisfied grid :
   ascending m_infty grid -> satisfies 0 dual_example (one_release [] whole entries grid).
 Proof.
-  intros Hg; apply one_release_satisfies with (2 := or_introl (conj eq_refl eq_refl)); [exact Hg|].
+  intros Hg; apply one_release_satisfies with (2 := or_introl (conj eq_refl eq_refl)); [exact Hg| |discriminate].
   apply (derives_label_dual 0 ReplaceOne 1 2 0 4 1 (fun x _ => cut_to_1 x 0%nat) (fun _ => 0) 1
            (fun _ x => cut_to_1 x 0%nat) (fun _ x => cut_to_1 x 0%nat)); rewrite ?Q2R_number; try discriminate.
   - lra.
@@ -402,7 +404,7 @@ Qed.
 Theorem computed_satisfied grid :
   ascending m_infty grid -> satisfies 0 computed_example (one_release [] whole held_mean grid).
 Proof.
-  intros Hg; apply one_release_satisfies with (2 := or_introl (conj eq_refl eq_refl)); [exact Hg|].
+  intros Hg; apply one_release_satisfies with (2 := or_introl (conj eq_refl eq_refl)); [exact Hg| |discriminate].
   apply (derives_computed 0 ReplaceOne 1 1 (1 # 2 ^ 49)
            (RoundLeaf (FloatMean 1 2 1) 2 (1 # 2 ^ 50)) _ (Leaf (MeanOfBounded 1 2) 1)
            (euclidean 1) (mean_over cut_to_1 2) held_mean 1 (fun _ => meant_row)
@@ -441,8 +443,9 @@ Definition together_example (moved : relation) : certificate :=
   sampled_at 2 5 (Poisson (1 # 8)) moved (Leaf (SumOfBounded 1) 1).
 
 (** Half of the sum, of which a record is replaced: each moves it by 1/2 at most. *)
+Definition half_sum : derivation := Unary (Scaled (1 # 2)) 1 (Leaf (SumOfBounded 1) 4).
 Definition replaced_at (size : positive) (epsilon : Q) : certificate :=
-  sampled_at size epsilon (Poisson (1 # 8)) ReplaceOne (Unary (Scaled (1 # 2)) 1 (Leaf (SumOfBounded 1) 4)).
+  sampled_at size epsilon (Poisson (1 # 8)) ReplaceOne half_sum.
 Definition replaced_example : certificate := replaced_at 1 (5 # 2).
 
 (** A mean of 2 records out of 16, and of 2 out of 32, each of the two any of them. *)
@@ -468,10 +471,11 @@ Lemma sample_satisfies size epsilon how drawn moved d held grid :
   ascending m_infty grid -> draws_as (one_release [1%nat] how held grid) [] drawn ->
   (moved = ZeroOutOne -> null_is_absent 0 (one_release [1%nat] how held grid) []) ->
   derives 0 moved d (euclidean 1) held ->
+  match drawn, moved with Poisson _, ReplaceOne => derives 0 AddRemoveOne d (euclidean 1) held | _, _ => True end ->
   satisfies 0 (sampled_at size epsilon drawn moved d) (one_release [1%nat] how held grid).
 Proof.
-  intros Hg As Absent D; apply one_release_satisfies with (moved := moved) (squared := 1%Q) (d := d);
-    [exact Hg| |exact D].
+  intros Hg As Absent D More; apply one_release_satisfies with (moved := moved) (squared := 1%Q) (d := d);
+    [exact Hg| |exact D|intros rate E; injection E as -> ->; exact More].
   right; exists drawn; split; [reflexivity|split; [exact As|apply samples_party_1, Absent]].
 Qed.
 
@@ -500,8 +504,9 @@ Lemma sums_satisfied size epsilon moved grid :
   satisfies 0 (sampled_at size epsilon (Poisson (1 # 8)) moved (Leaf (SumOfBounded 1) 1))
     (one_release [1%nat] (EachWith (Q2R (1 # 8))) (vsum cut_to_1) grid).
 Proof.
-  intros Hg; destruct (sums_derive moved) as [D Absent]; apply sample_satisfies; [exact Hg|reflexivity| |exact D].
-  intros _ j data before after E; apply Nat.eqb_eq in E; subst j; apply Absent.
+  intros Hg; destruct (sums_derive moved) as [D Absent]; apply sample_satisfies; [exact Hg|reflexivity| |exact D|].
+  - intros _ j data before after E; apply Nat.eqb_eq in E; subst j; apply Absent.
+  - destruct moved; try exact Logic.I; apply sums_derive.
 Qed.
 
 Theorem sampled_satisfied moved grid :
@@ -516,29 +521,34 @@ Theorem together_satisfied moved grid :
     (one_release [1%nat] (EachWith (Q2R (1 # 8))) (vsum cut_to_1) grid).
 Proof. apply sums_satisfied. Qed.
 
+Lemma half_sum_derives moved : moved <> ZeroOutOne ->
+  derives 0 moved half_sum (euclidean 1) (fun l => scale (Q2R (1 # 2)) (vsum cut_to_1 l)).
+Proof.
+  intros Hm; apply (derives_scaled 0 moved (1 # 2) 1 (Leaf (SumOfBounded 1) 4) (euclidean 1) (vsum cut_to_1)).
+  apply (derives_sum_of 0 moved 1 4 (euclidean 1) cut_to_1); [|contradiction].
+  intros x; rewrite Q2R_number; apply cut_to_1_bounded.
+Qed.
+
 Theorem replaced_satisfied size epsilon grid :
   ascending m_infty grid ->
   satisfies 0 (replaced_at size epsilon)
     (one_release [1%nat] (EachWith (Q2R (1 # 8))) (fun l => scale (Q2R (1 # 2)) (vsum cut_to_1 l)) grid).
 Proof.
-  intros Hg; apply sample_satisfies; [exact Hg|reflexivity|discriminate|].
-  apply (derives_scaled 0 ReplaceOne (1 # 2) 1 (Leaf (SumOfBounded 1) 4) (euclidean 1) (vsum cut_to_1)).
-  apply (derives_sum_of 0 ReplaceOne 1 4 (euclidean 1) cut_to_1); [|discriminate].
-  intros x; rewrite Q2R_number; apply cut_to_1_bounded.
+  intros Hg; apply sample_satisfies; [exact Hg|reflexivity|discriminate|apply half_sum_derives..]; discriminate.
 Qed.
 
 Theorem batch_satisfied size epsilon grid :
   ascending m_infty grid ->
   satisfies 0 (batch_at size epsilon) (one_release [1%nat] (OutOf 2 16 0) (mean_over cut_to_1 2) grid).
 Proof.
-  intros Hg; apply sample_satisfies; [exact Hg|split; reflexivity|discriminate|apply mean_derives].
+  intros Hg; apply sample_satisfies; [exact Hg|split; reflexivity|discriminate|apply mean_derives|exact Logic.I].
 Qed.
 
 Theorem copies_satisfied size epsilon grid :
   ascending m_infty grid ->
   satisfies 0 (copies_at size epsilon) (one_release [1%nat] (Again 2 32 0) (mean_over cut_to_1 2) grid).
 Proof.
-  intros Hg; apply sample_satisfies; [exact Hg|split; reflexivity|discriminate|apply mean_derives].
+  intros Hg; apply sample_satisfies; [exact Hg|split; reflexivity|discriminate|apply mean_derives|exact Logic.I].
 Qed.
 
 (** What is concluded is none of a run's business. *)
@@ -584,6 +594,7 @@ Definition mixture_example (moved : relation) (d : derivation) (epsilon : Q) : c
 
 Lemma mixture_satisfies moved d how held epsilon grid :
   ascending m_infty grid -> derives 0 moved d (euclidean 1) held ->
+  (moved = ReplaceOne -> linear_in_records d = true -> derives 0 AddRemoveOne d (euclidean 1) held) ->
   match how with
   | EachWith q => q = Q2R (1 # 8) /\
       (moved = ZeroOutOne -> null_is_absent 0 (one_message (Beside 1) [1%nat] how held grid) [])
@@ -592,25 +603,25 @@ Lemma mixture_satisfies moved d how held epsilon grid :
   end ->
   satisfies 0 (mixture_example moved d epsilon) (one_message (Beside 1) [1%nat] how held grid).
 Proof.
-  intros Hg D As; apply one_message_satisfies; [exact Hg|reflexivity|right; right; right; right; left].
+  intros Hg D More As; apply one_message_satisfies; [exact Hg|reflexivity|right; right; right; right; left].
   exists moved, 1%Q, d, 1%Q, d, (1 # 8)%Q, 1%Q.
-  split; [reflexivity|split; [cbn; f_equal; symmetry; apply Q2R_number|split; [split; [exact As|split]|split]]].
+  split; [reflexivity|split; [cbn; f_equal; symmetry; apply Q2R_number|split; [split; [exact As|split]|split; [|split; [|split]]]]].
   - constructor; [intros []|constructor].
   - intros j; cbn [sampled_parties reads one_message]; rewrite Nat.eqb_eq; split.
     + intros [E|[]]; exact E.
     + intros E; left; exact E.
-  - intros j data E; apply Nat.eqb_eq in E; subst j; split; exact D.
+  - intros j data E; apply Nat.eqb_eq in E; subst j; exact D.
+  - intros j data E; apply Nat.eqb_eq in E; subst j; exact D.
+  - intros Er Linear j data E; apply Nat.eqb_eq in E; subst j; exact (More Er Linear).
   - split; apply reads_party_1.
 Qed.
-
-Definition half_sum : derivation := Unary (Scaled (1 # 2)) 1 (Leaf (SumOfBounded 1) 4).
 
 Theorem mixture_satisfied moved epsilon grid :
   ascending m_infty grid ->
   satisfies 0 (mixture_example moved (Leaf (SumOfBounded 1) 1) epsilon)
     (one_message (Beside 1) [1%nat] (EachWith (Q2R (1 # 8))) (vsum cut_to_1) grid).
 Proof.
-  intros Hg; destruct (sums_derive moved) as [D Absent]; apply mixture_satisfies; [exact Hg|exact D|split; [reflexivity|]].
+  intros Hg; destruct (sums_derive moved) as [D Absent]; apply mixture_satisfies; [exact Hg|exact D|intros; apply sums_derive|split; [reflexivity|]].
   intros _ j data before after E; apply Nat.eqb_eq in E; subst j; apply Absent.
 Qed.
 
@@ -619,11 +630,21 @@ Theorem mixture_of_batch_satisfied epsilon grid :
   satisfies 0 (mixture_example ReplaceOne half_sum epsilon)
     (one_message (Beside 1) [1%nat] (OutOf 2 16 0) (fun l => scale (Q2R (1 # 2)) (vsum cut_to_1 l)) grid).
 Proof.
-  intros Hg; apply mixture_satisfies; [exact Hg| |split; [discriminate|split; [lia|]]].
-  - apply (derives_scaled 0 ReplaceOne (1 # 2) 1 (Leaf (SumOfBounded 1) 4) (euclidean 1) (vsum cut_to_1)).
-    apply (derives_sum_of 0 ReplaceOne 1 4 (euclidean 1) cut_to_1); [|discriminate].
-    intros x; rewrite Q2R_number; apply cut_to_1_bounded.
-  - rewrite !INR_IZR_INZ; unfold Q2R; simpl; lra.
+  intros Hg; apply mixture_satisfies;
+    [exact Hg|apply half_sum_derives; discriminate|intros; apply half_sum_derives; discriminate|split; [discriminate|split; [lia|]]].
+  rewrite !INR_IZR_INZ; unfold Q2R; simpl; lra.
+Qed.
+
+(** Of a number whose derivation says nothing of one record, the sample is told. *)
+Theorem mixture_told_satisfied epsilon grid :
+  ascending m_infty grid ->
+  satisfies 0 (mixture_example ReplaceOne (Leaf (Declared 1) 1) epsilon)
+    (one_message (Beside 1) [1%nat] (EachWith (Q2R (1 # 8))) (fun l => scale (Q2R (1 # 2)) (vsum cut_to_1 l)) grid).
+Proof.
+  intros Hg; apply mixture_satisfies; [exact Hg| |discriminate|split; [reflexivity|discriminate]].
+  apply derives_declared, sensitivity_weaken with (Rabs (Q2R (1 # 2)) * (2 * 1)).
+  - apply sensitivity_scale, sum_sensitivity_replace, cut_to_1_bounded.
+  - unfold Q2R; simpl; rewrite Rabs_right; lra.
 Qed.
 
 (** Two samples of it, under one noise. *)
@@ -801,13 +822,14 @@ Theorem discrete_gaussian_satisfied claimed grid :
   ascending m_infty grid -> satisfies 0 (discrete_gaussian_example claimed) (discrete_gaussian_run grid).
 Proof.
   intros Hg; apply one_message_satisfies; [exact Hg|reflexivity|left].
-  exists AddRemoveOne, 1%Q, (Leaf Histogram 1), 2%Q; split; [right; split; [reflexivity|split]|split].
+  exists AddRemoveOne, 1%Q, (Leaf Histogram 1), 2%Q; split; [right; split; [reflexivity|split]|split; [|split]].
   - cbn; f_equal; symmetry; apply Q2R_number.
   - apply counts_whole.
   - intros j data R; apply Nat.eqb_eq in R; subst j.
     apply (derives_histogram_l2 0 AddRemoveOne 1 (euclidean 1) is_positive); intros x.
     + apply norm_le; [lra|]; unfold is_positive; simpl; destruct (Rle_dec x 0); lra.
     + intros y; unfold is_positive; simpl; destruct (Rle_dec x 0), (Rle_dec y 0); lra.
+  - discriminate.
   - apply (reads_party_1 (DiscreteGaussian 2) [] whole (vsum is_positive) grid _ (vsum is_positive)).
 Qed.
 

@@ -144,6 +144,10 @@ Derive fast_batch_losses SuchThat (fast_batch_losses = batch_losses) As fast_bat
 Proof. quicken batch_losses. Qed.
 #[local] Hint Rewrite <- fast_batch_losses_exact : fast.
 
+Derive fast_told_losses SuchThat (fast_told_losses = told_losses) As fast_told_losses_exact.
+Proof. quicken told_losses. Qed.
+#[local] Hint Rewrite <- fast_told_losses_exact : fast.
+
 Derive fast_weighted_above SuchThat (fast_weighted_above = weighted_above)
   As fast_weighted_above_exact.
 Proof. quicken weighted_above. Qed.

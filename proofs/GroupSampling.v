@@ -622,4 +622,15 @@ Proof.
   intros u v w; apply replaced_beside; lra.
 Qed.
 
+(** Of a sample that is told nothing more needs to be known. *)
+Theorem poisson_told {A} (l : list A) (M : list X -> A -> R) q F k x y :
+  0 < q <= 1 -> 1 - none k <= q -> (forall sample, distribution l (M sample)) ->
+  (forall t t', swapped k t t' -> below_profile l (M t) (M t') F) ->
+  swapped k x y -> below_profile l (on_sample r M x) (on_sample r M y) (told_profile q F).
+Proof.
+  intros Hq Any DM Replaced; apply (poisson_swapped_beside l M q F (fun a _ => a)); auto.
+  - intros t t' _ a b Ha Hb; apply excess_le_mass; try assumption; apply DM.
+  - intros u v w Du Dv Dw B _ _ _; apply told_beside; try assumption; lra.
+Qed.
+
 End Swapped.

@@ -210,6 +210,19 @@ Definition batch_losses (w bits : Z) (m rate step : Q) (dense tail : Z) : option
   | None => None
   end.
 
+(** Where it is told that the sample holds what differs. *)
+Definition told_losses (w bits : Z) (m rate step : Q) (dense tail : Z) : option whole_loss :=
+  match removal_heights w bits m 1 with
+  | Some above =>
+      let part low high :=
+        match above low high with
+        | Some n => Some (round_up (Qnum rate * n) (Zpos (Qden rate)))
+        | None => None
+        end in
+      turned_losses w bits part step dense tail
+  | None => None
+  end.
+
 (** ** Soundness *)
 
 Open Scope R_scope.
@@ -731,6 +744,37 @@ Proof.
 Qed.
 
 End Steps.
+
+Theorem told_losses_sound w bits m rate step dense tail L :
+  (0 <= w)%Z -> (0 <= bits)%Z -> 0 < Q2R step -> 0 < Q2R m -> 0 < Q2R rate <= 1 ->
+  told_losses w bits m rate step dense tail = Some L ->
+  forall A (l : list A) p q, distribution l p -> distribution l q ->
+  below_profile l p q (told_profile (Q2R rate) (gaussian_profile (sqrt (Q2R m)))) ->
+  sound_list L /\ below_profile l p q (profile (stands_for (Q2R step) (unit_of w) L)).
+Proof.
+  intros Hw Hb Hstep Hm Hr; set (F := gaussian_profile (sqrt (Q2R m))).
+  assert (One : Q2R 1 = 1) by (unfold Q2R; simpl; field).
+  unfold told_losses; destruct (removal_heights _ _ _ _) as [above|] eqn:Ea; [|discriminate].
+  cbv zeta; intros E A l p q Dp Dq B.
+  assert (Hp : (0 <= w + bits + guard)%Z) by (pose proof guard_nonneg; lia); pose proof (unit_pos _ Hp) as P.
+  apply (turned_losses_sound w bits step Hw Hb Hstep _ dense tail L E A l p q Dp Dq).
+  intros low high n y Hy Py Between; destruct (above low high) as [k|] eqn:R; [|discriminate].
+  intros H; injection H as <-.
+  assert (V : F 1 y <= IZR k / unit_of (w + bits + guard)).
+  { pose proof (removal_heights_sound w bits m 1 Hw Hb Hm ltac:(lra) above Ea low high k y I Py Between R) as V.
+    rewrite One in V; unfold removal_profile in V; rewrite Rminus_eq_0, !Rmult_0_r, Rminus_0_r, Rmult_1_r in V.
+    destruct (Rle_dec 0 y); [exact V|lra]. }
+  assert (Up : Q2R rate * F 1 y <= IZR (round_up (Qnum rate * k) (Zpos (Qden rate))) / unit_of (w + bits + guard)).
+  { pose proof (round_up_ge (Qnum rate * k) (Zpos (Qden rate)) eq_refl) as U; rewrite mult_IZR in U.
+    apply (Rmult_le_compat_r (/ unit_of (w + bits + guard))) in U; [|left; apply Rinv_0_lt_compat, P].
+    eapply Rle_trans; [apply Rmult_le_compat_l; [lra|exact V]|]; eapply Rle_trans; [right|exact U].
+    unfold Q2R, Rdiv; ring. }
+  pose proof (B 1 y ltac:(lra) ltac:(lra)) as B1; pose proof (B y 1 ltac:(lra) ltac:(lra)) as B2.
+  pose proof (profile_turned (sqrt (Q2R m)) y 1 ltac:(lra) ltac:(lra)) as T; fold F in T.
+  rewrite (excess_turned l p q y 1 Dp Dq) in B2; unfold told_profile in B1, B2.
+  rewrite plus_part_0 in B1 by lra; rewrite plus_part_id in B2 by lra; rewrite <- T in B2.
+  split; lra.
+Qed.
 
 (** ** delta *)
 

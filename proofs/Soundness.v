@@ -242,16 +242,16 @@ Qed.
 
 Lemma mixture_found i moved constant e squared d rate std :
   mechanism_at c i = Some (MixtureStep moved constant e squared d rate std) ->
-  moved = r0 /\ 0 < Q2R rate <= 1 /\ (r0 = ReplaceOne -> bounds_each_record d = true) /\ 0 < Q2R std /\
+  moved = r0 /\ 0 < Q2R rate <= 1 /\ 0 < Q2R std /\
   (exists s, derived r0 e = Some s /\ Q2R s = Q2R constant) /\
   (exists s, derived r0 d = Some s /\ Q2R s = Q2R squared).
 Proof.
   intros H; apply mechanism_found in H; cbn [mechanism_ok] in H; rewrite !andb_true_iff in H.
-  destruct H as [[[[Hd Hr] _] Hs] D]; apply relation_eqb_eq in Hr; subst moved.
-  apply positive_number_R in Hs; destruct (scheme_ok_fits _ _ Hd) as [Share Each].
+  destruct H as [[[[[Hp H1] Hr] _] Hs] D]; apply relation_eqb_eq in Hr; subst moved.
+  apply positive_number_R in Hs, Hp; apply Qle_bool_R in H1; rewrite Q2R_number in H1.
   destruct (derived r0 e) as [s|]; [|discriminate]; destruct (derived r0 d) as [t|]; [|discriminate].
   apply andb_true_iff in D as [E D]; apply Q2R_equal in E, D.
-  split; [reflexivity|split; [exact Share|split; [exact Each|split; [exact Hs|split; eauto]]]].
+  split; [reflexivity|split; [split; assumption|split; [exact Hs|split; eauto]]].
 Qed.
 
 Lemma accumulated_found i moved squared d rate samples std :
@@ -731,7 +731,7 @@ Lemma gaussian_is_normal h :
   gaussian_round null r h (mechanism_at c (mechanism_of h)) ->
   (exists s std, normal_round h s std) \/ discrete_round h.
 Proof.
-  intros (moved & squared & d & std & F & Read & Unread).
+  intros (moved & squared & d & std & F & Read & _ & Unread).
   assert (Found : moved = r0 /\ 0 < Q2R std /\ exists s, derived r0 d = Some s /\ Q2R s = Q2R squared).
   { destruct F as [[[[F _]|(rate & F & _)] _]|(F & _)].
     - exact (gaussian_found _ _ _ _ _ (or_introl F)).
@@ -1334,8 +1334,8 @@ Qed.
 Lemma mixture_is_mixed h :
   mixture_round null r h (mechanism_at c (mechanism_of h)) -> mixed_round h.
 Proof.
-  intros (moved & constant & e & squared & d & rate & std & F & N & Samples & _ & Open & Unread).
-  destruct (mixture_found _ _ _ _ _ _ _ _ F) as (-> & Hr & _ & Hs & _).
+  intros (moved & constant & e & squared & d & rate & std & F & N & Samples & _ & _ & _ & Open & Unread).
+  destruct (mixture_found _ _ _ _ _ _ _ _ F) as (-> & Hr & Hs & _).
   unfold mixed_round, next_messages, next_law; rewrite N, F; split; [eexists; split; reflexivity|split].
   - intros x; apply numbers_distribution, on_samples_distribution.
     + intros part; apply (mixture_draws h rate r0); [exact Samples|lra].
@@ -1709,6 +1709,8 @@ Definition contrasted (with_first : bool) (x : contrast) (mu : R) {A} (l : list 
         (if with_first then removal_profile (Q2R rate) F else addition_profile (Q2R rate) F)
   | Batched share group =>
       below_profile l p q (replaced_profile (Q2R share) (gaussian_profile (INR (Pos.to_nat group) * mu)))
+  | Told share group =>
+      below_profile l p q (told_profile (Q2R share) (gaussian_profile (INR (Pos.to_nat group) * mu)))
   | Exchanged rate group =>
       let far := INR (Pos.to_nat group) * mu in
       forall s, 0 <= s <= 1 ->
@@ -1745,8 +1747,8 @@ Definition beside_normal (with_first : bool) (i : positive) {A} (l : list A) (p 
   | Some (ResponseStep truth answers) =>
       below_profile l p q (shared_profile (exp (cost i)) (Q2R (share_of truth answers)))
   | Some (PureStep _ _ _ _) => below_profile l p q (shared_profile (exp (far * cost i)) 1)
-  | Some (MixtureStep moved _ _ squared _ rate std) =>
-      contrasted with_first (contrast_of_mixture rate many moved)
+  | Some (MixtureStep moved _ _ squared d rate std) =>
+      contrasted with_first (contrast_of_mixture rate many moved d)
         (sqrt (Q2R (sampled_ratio many moved (share i) squared std))) l p q
   | Some (AccumulatedStep _ squared _ rate samples std) =>
       contrasted with_first (seen_by_each rate (many * samples)) (sqrt (Q2R squared) / Q2R std) l p q
@@ -1811,14 +1813,14 @@ Lemma each_record_bounded h j rate squared d std :
   sensitivity (V := euclidean (dimension r h)) (differ_at add_remove_one j) (value r h)
     (sqrt (Q2R squared) / 2).
 Proof.
-  intros (moved' & squared' & d' & std' & F' & Read & _) F E R x y Dxy.
-  assert (Same : moved' = ReplaceOne /\ d' = d).
+  intros (moved' & squared' & d' & std' & F' & _ & More & _) F E R x y Dxy.
+  assert (Same : moved' = ReplaceOne /\ squared' = squared /\ d' = d /\ std' = std).
   { rewrite F in F'; destruct F' as [[[[F' _]|(drawn & F' & _)] _]|(F' & _)];
-      [discriminate F'|injection F' as <- <- <- <- <-; split; reflexivity|discriminate F']. }
-  destruct Same as [-> ->].
+      [discriminate F'|injection F' as <- <- <- <- <-; auto|discriminate F']. }
+  destruct Same as (-> & -> & -> & ->).
   destruct (sampled_found _ _ _ _ _ _ F) as (_ & [_ Each] & _ & s & D & Es).
   rewrite E in D; pose proof (same_with_part x y j (proj2 Dxy)) as Ey.
-  pose proof (added_sound null d _ _ (Read j x R) s (Each E) D) as [_ S]; rewrite Es in S.
+  rewrite F in More; pose proof (added_sound null d _ _ (More rate eq_refl j x R) s (Each E) D) as [_ S]; rewrite Es in S.
   specialize (S (x j) (y j) (proj1 Dxy)); cbv beta in S.
   rewrite with_own_part, <- Ey in S; exact S.
 Qed.
@@ -1904,7 +1906,7 @@ Proof.
   assert (Whole : 0 <= match whole_ratio many m with Some ratio => Q2R ratio | None => 0 end).
   { destruct (whole_ratio many m) as [ratio|] eqn:W; [apply (whole_found _ _ _ F W)|lra]. }
   destruct m; try exact Whole.
-  destruct (mixture_found _ _ _ _ _ _ _ _ F) as (_ & _ & _ & Hs & (s & D & E) & _).
+  destruct (mixture_found _ _ _ _ _ _ _ _ F) as (_ & _ & Hs & (s & D & E) & _).
   assert (S : 0 <= Q2R constant) by (rewrite <- E; exact (derived_nonneg r0 _ s D)).
   destruct (share_root many (Q2R (share i)) constant noise_std (proj1 (shares i)) Hs S) as [_ Root].
   unfold constant_ratio; destruct (Root (share i) eq_refl) as [-> _].
@@ -1928,13 +1930,14 @@ Proof.
             turned G a b = gaussian_profile F a b).
   { intros F G a b Ha Hb E; unfold turned; destruct (Rle_dec a b); [apply E; assumption|].
     rewrite E by assumption; apply profile_turned; assumption. }
-  destruct x as [rate|part group|rate group|size rate|rate group]; cbn [whole_shift contrasted share_met] in *;
+  destruct x as [rate|part group|part group|rate group|size rate|rate group]; cbn [whole_shift contrasted share_met] in *;
     try discriminate W; apply guard_some in W as [_ <-]; rewrite ?One; intros B.
   - change (INR (Pos.to_nat 1)) with 1; rewrite Rmult_1_l; intros a b Ha Hb.
     specialize (B a b Ha Hb); rewrite <- (Order (gaussian_profile mu) a b Ha Hb); destruct with_first; exact B.
   - intros a b Ha Hb; eapply Rle_trans; [apply (B a b Ha Hb)|]; right; apply Turn; try assumption.
     intros u v Hu Hv; pose proof (in_order_of_all true (gaussian_profile (INR (Pos.to_nat group) * mu)) u v Hu Hv) as E.
     rewrite Q2R_number in E; exact E.
+  - intros a b Ha Hb; eapply Rle_trans; [apply (B a b Ha Hb)|]; right; unfold told_profile; ring.
   - intros a b Ha Hb; specialize (B 1 ltac:(lra) a b Ha Hb); eapply Rle_trans; [exact B|]; right.
     apply Turn; try assumption; intros u v Hu Hv; unfold exchanged.
     replace ((1 - 1) * u * 1) with 0 by ring; replace ((v - u) * (1 - 1)) with 0 by ring.
@@ -2305,19 +2308,34 @@ Proof.
     intros u v Hu Hv; unfold F; rewrite profile_turned by assumption; lra.
 Qed.
 
+(** To be told of a batch that it holds records, too, shows no less. *)
+Lemma replaced_at_most_told q mu a b :
+  0 <= q <= 1 -> 0 <= mu -> 0 <= a -> 0 <= b ->
+  replaced_profile q (gaussian_profile mu) a b <= told_profile q (gaussian_profile mu) a b.
+Proof.
+  intros Hq Hmu Ha Hb; unfold replaced_profile, turned, told_profile.
+  assert (Less : forall u v, 0 <= u <= v -> removal_profile q (gaussian_profile mu) u v <= q * gaussian_profile mu u v).
+  { intros u v Huv; unfold removal_profile; destruct (Rle_dec (u * (1 - q)) v) as [_|N]; [|nra].
+    rewrite <- GaussianComposition.profile_scal, (Rmult_comm u) by lra; apply profile_decreasing; nra. }
+  destruct (Rle_dec a b) as [L|L].
+  - rewrite plus_part_0 by lra; specialize (Less a b ltac:(lra)); lra.
+  - rewrite plus_part_id by lra; specialize (Less b a ltac:(lra)).
+    rewrite <- (profile_turned mu a b) by assumption; lra.
+Qed.
+
 (** Records that others may stand for, in a sample that holds each with some probability at most. *)
-Lemma swapped_below h j x y rate M mu :
+Lemma swapped_below (told : bool) h j x y rate M mu :
   0 < Q2R rate <= 1 -> r0 <> AddRemoveOne -> samples_at null r h rate r0 -> reads r h j = true ->
   (forall data, distribution (vector_outcomes (dimension r h) (cuts r h)) (M data)) -> 0 <= mu ->
   (forall u v, differ_at replace_one j u v ->
      below_profile (vector_outcomes (dimension r h) (cuts r h)) (M u) (M v) (gaussian_profile mu)) ->
-  (forall q, sampled_by r h = EachWith q -> forall u v, differ_at add_remove_one j u v ->
+  (told = false -> forall q, sampled_by r h = EachWith q -> forall u v, differ_at add_remove_one j u v ->
      below_profile (vector_outcomes (dimension r h) (cuts r h)) (M u) (M v) (gaussian_profile mu)) ->
   same_but j x y -> steps (differ_at adj j) times x y ->
   below_profile (vector_outcomes (dimension r h) (cuts r h))
     (on_samples (draws_of (sampled_by r h)) M (sampled_parties r h) x)
     (on_samples (draws_of (sampled_by r h)) M (sampled_parties r h) y)
-    (replaced_profile (Q2R (drawn_at_most rate many)) (gaussian_profile (INR times * mu))).
+    ((if told then told_profile else replaced_profile) (Q2R (drawn_at_most rate many)) (gaussian_profile (INR times * mu))).
 Proof.
   intros Hr Ea Samples R Laws Pmu Replaced More Same Sxy.
   pose proof (fun part => mixture_draws h rate r0 part Samples ltac:(lra)) as Draw.
@@ -2343,16 +2361,22 @@ Proof.
     apply (Far replace_one i); assumption. }
   destruct (sampled_by r h) as [rate'|n k filler|n k filler]; cbn [draws_of] in *; [| |contradiction].
   - destruct As as [-> _].
+    assert (Any : 1 - none (Q2R rate) times <= q).
+    { pose proof (any_at_most (Q2R rate) times ltac:(lra)).
+      pose proof (none_within (Q2R rate) ltac:(lra) times); destruct Eq as [->|[-> _]]; lra. }
     apply (on_samples_profile (draws (Q2R rate)) M Draw _ Laws j (fun _ : unit => F)
-             (fun _ s s' => swapped times s s' \/ thinned times s s')) with (part := x j) (part' := y j); auto.
-    + intros _ u v Suv [T|T]; [apply Swapped; assumption|].
+             (fun _ s s' => swapped times s s' \/ told = false /\ thinned times s s')) with (part := x j) (part' := y j); auto.
+    + intros _ u v Suv [T|[Hidden T]]; [apply Swapped; assumption|].
       apply thinned_steps in T as (i & Le & S); apply (with_part_steps j) in S; [|exact Suv].
-      apply (Far add_remove_one i); try assumption; apply (More _ eq_refl).
-    + intros M' Laws' Near; apply (poisson_swapped_at_most (Q2R rate) ltac:(lra) _ M' q F times); try assumption.
-      * pose proof (any_at_most (Q2R rate) times ltac:(lra)).
-        pose proof (none_within (Q2R rate) ltac:(lra) times); destruct Eq as [->|[-> _]]; lra.
-      * apply (Near tt).
+      apply (Far add_remove_one i); try assumption; apply (More Hidden _ eq_refl).
+    + intros M' Laws' Near; destruct told.
+      * apply (poisson_told (Q2R rate) ltac:(lra) _ M' q F times); auto; intros t t' T; apply (Near tt); auto.
+      * apply (poisson_swapped_at_most (Q2R rate) ltac:(lra) _ M' q F times); auto.
+        intros t t' T; apply (Near tt); destruct T; auto.
   - destruct As as (_ & Fit & Share).
+    apply below_profile_weaken with (replaced_profile q F).
+    { intros a b Ha Hb; destruct told; [|lra]; apply replaced_at_most_told; try assumption; [lra|].
+      apply Rmult_le_pos; [apply pos_INR|exact Pmu]. }
     apply (on_samples_profile (batches n k filler) M Draw _ Laws j (fun _ : unit => F) (fun _ => swapped times))
       with (part := x j) (part' := y j); auto.
     intros M' Laws' Near; apply (batch_swapped n k times filler); try assumption; [|apply (Near tt)].
@@ -2375,9 +2399,9 @@ Lemma mixture_below with_first h j x y L :
   below_profile (next_messages r h) (next_law r x h) (next_law r y h)
     (followed L (sqrt (mu_squared (mechanism_of h)))).
 Proof.
-  intros (moved & constant & e & squared & d & rate & std & F & N & Samples & Read & Open & Unread)
+  intros (moved & constant & e & squared & d & rate & std & F & N & Samples & Always & Read & More & Open & Unread)
     Rd Same Sxy O (PL & CL & Bound).
-  destruct (mixture_found _ _ _ _ _ _ _ _ F) as (Em & Hr & Each & Hs & (s & De & Ee) & (t & Dd & Ed)).
+  destruct (mixture_found _ _ _ _ _ _ _ _ F) as (Em & Hr & Hs & (s & De & Ee) & (t & Dd & Ed)).
   rewrite Em in *; clear moved Em.
   assert (Sc : 0 <= Q2R constant) by (rewrite <- Ee; exact (derived_nonneg r0 _ s De)).
   assert (Sq : 0 <= Q2R squared) by (rewrite <- Ed; exact (derived_nonneg r0 _ t Dd)).
@@ -2417,7 +2441,7 @@ Proof.
   - rewrite <- INR_positive.
     apply (far_in_l2 (dimension r h) times j); [|exact Sxy].
     apply (part_sensitivity (euclidean (dimension r h)) h j constant e s); try assumption.
-    intros data; apply Read, Rd.
+    intros data; apply Always, Rd.
   - intros z; set (M := noisy_vector (dimension r h) (with_mean z) t2).
     assert (Laws : forall data, distribution o (M data)).
     { intros data; apply (noisy_vector_distribution (dimension r h) (with_mean z) t2 P2).
@@ -2432,7 +2456,7 @@ Proof.
       intros u v Duv; eapply Rle_trans; [|apply (Sens u v Duv)]; right; f_equal.
       unfold sub, with_mean; simpl; extensionality i; ring. }
     pose proof (Moves (neighbours null r0) _ (part_sensitivity (euclidean (dimension r h)) h j squared d t _ Dd Ed
-                                    (fun data => proj2 (Read j data Rd)) Rd) (sqrt_pos _)) as Neighbours.
+                                    (fun data => Read j data Rd) Rd) (sqrt_pos _)) as Neighbours.
     fold mu in Neighbours.
     assert (Below : below_profile (map Numbers o)
               (of_numbers (on_samples (draws_of (sampled_by r h)) M (sampled_parties r h) x))
@@ -2441,22 +2465,36 @@ Proof.
       unfold apart, lossless, beside_normal; fold (mechanism_at c (mechanism_of h)); rewrite F; cbn [whole_ratio contrast_met].
       fold sh; unfold sampled_ratio.
       assert (Kind : r0 = AddRemoveOne \/ r0 <> AddRemoveOne /\
-                forall one, contrast_of_mixture rate many r0 = one -> one = Batched (drawn_at_most rate many) 1)
-        by (destruct r0; [right|right|left]; try split; try discriminate; intros one <-; reflexivity).
-      destruct Kind as [Er|[Er Kind]].
-      - assert (Ec : contrast_of_mixture rate many r0 = Removed (drawn_at_most rate many))
+                exists told : bool, (told = false -> r0 = ReplaceOne -> linear_in_records d = true) /\
+                forall one, contrast_of_mixture rate many r0 d = one ->
+                one = (if told then Told else Batched) (drawn_at_most rate many) 1%positive).
+      { destruct r0; [right|right|left; reflexivity]; (split; [discriminate|]).
+        - exists (negb (linear_in_records d)); unfold contrast_of_mixture.
+          destruct (linear_in_records d); cbn [negb]; split; try discriminate; auto.
+        - exists false; split; [discriminate|auto]. }
+      destruct Kind as [Er|(Er & told & Linear & Kind)].
+      - assert (Ec : contrast_of_mixture rate many r0 d = Removed (drawn_at_most rate many))
           by (rewrite Er; reflexivity).
         rewrite Ec, Er, (proj2 (Root2 many)), <- INR_positive; fold mu.
         assert (Not : r0 <> ReplaceOne) by congruence; specialize (O Not).
         cbn [contrasted]; apply numbers_below, (thinned_below with_first h j x y rate M mu); try assumption.
         intros u v D; apply Neighbours; rewrite Er; exact D.
-      - rewrite (Kind _ eq_refl); cbn [contrasted]; apply numbers_below.
+      - rewrite (Kind _ eq_refl).
+        assert (Either : forall mu', below_profile (map Numbers o)
+                  (of_numbers (on_samples (draws_of (sampled_by r h)) M (sampled_parties r h) x))
+                  (of_numbers (on_samples (draws_of (sampled_by r h)) M (sampled_parties r h) y))
+                  ((if told then told_profile else replaced_profile) (Q2R (drawn_at_most rate many)) (gaussian_profile (INR 1 * mu'))) ->
+                  contrasted with_first ((if told then Told else Batched) (drawn_at_most rate many) 1%positive) mu' (map Numbers o)
+                    (of_numbers (on_samples (draws_of (sampled_by r h)) M (sampled_parties r h) x))
+                    (of_numbers (on_samples (draws_of (sampled_by r h)) M (sampled_parties r h) y)))
+          by (destruct told; auto).
+        apply Either, numbers_below; clear Either.
         set (times_more := match r0 with ReplaceOne => 1 | ZeroOutOne => 2 | AddRemoveOne => 1 end).
         assert (Emu : INR 1 * sqrt (Q2R (further (match r0 with ZeroOutOne => 2 * many | _ => many end) squared
                                     / ((1 - sh) * (std * std)))) = INR times * (times_more * mu)).
         { unfold times_more; rewrite (proj2 (Root2 _)), INR_positive; fold mu; simpl INR.
           destruct r0; [ring|change (IZR (Zpos (2 * many))) with (IZR (2 * Zpos many)); rewrite mult_IZR; ring|congruence]. }
-        change (Pos.to_nat 1) with 1%nat; rewrite Emu.
+        rewrite Emu.
         assert (Replaced : forall u v, differ_at replace_one j u v -> below_profile o (M u) (M v) (gaussian_profile (times_more * mu))).
         { unfold times_more; intros u v [A Suv]; destruct r0 eqn:Er0; [rewrite Rmult_1_l; apply Neighbours; split; assumption| |congruence].
           inversion A as [before after w w' E1 E2].
@@ -2470,27 +2508,21 @@ Proof.
           replace (2 * mu) with (mu + mu) by ring.
           apply (below_profile_triangle o (M u) (M between) (M v) mu mu); try assumption;
             [apply Laws|apply Laws|apply Neighbours, D1|apply Neighbours, D2]. }
-        apply (swapped_below h j x y rate M (times_more * mu)); try assumption.
+        apply (swapped_below told h j x y rate M (times_more * mu)); try assumption.
         + apply Rmult_le_pos; [unfold times_more; destruct r0; lra|exact Pmu].
-        + intros q Es u v [A Suv]; destruct Samples as (As & _); rewrite Es in As; destruct As as [_ Absent].
+        + intros Hidden q Es u v [A Suv]; destruct Samples as (As & _); rewrite Es in As; destruct As as [_ Absent].
           apply below_profile_weaken with (gaussian_profile mu).
           { intros a b Ha Hb; apply profile_larger; try assumption; split; [exact Pmu|].
             unfold times_more; destruct r0; lra. }
           assert (Which : r0 = ReplaceOne \/ r0 = ZeroOutOne) by (destruct r0; [left|right|congruence]; reflexivity).
           destruct Which as [Er0|Er0];
             [|apply (one_more j M (fun p q => below_profile o p q _) ltac:(rewrite Er0; discriminate) Neighbours); try assumption].
-          * assert (Half : sensitivity (V := euclidean (dimension r h)) (differ_at add_remove_one j) (value r h) (sqrt (Q2R squared) / 2)).
-            { intros u' v' D; pose proof (same_with_part u' v' j (proj2 D)) as Ey.
-              assert (Der : derives null ReplaceOne d (euclidean (dimension r h))
-                              (fun part => value r h (with_part u' j part)))
-                by (rewrite <- Er0; apply Read, Rd).
-              pose proof (added_sound null d _ _ Der t (Each Er0)) as S; rewrite <- Er0 in S.
-              specialize (S Dd); destruct S as [_ S]; rewrite Ed in S.
-              specialize (S (u' j) (v' j) (proj1 D)); cbv beta in S; rewrite with_own_part, <- Ey in S; exact S. }
-            apply below_profile_weaken with (gaussian_profile (sqrt (Q2R squared) / 2 / t2)).
-            { intros a b Ha Hb; apply profile_larger; try assumption; pose proof (sqrt_pos (Q2R squared)).
-              replace (sqrt (Q2R squared) / 2 / t2) with (mu / 2) by (unfold mu; field; lra); lra. }
-            apply (Moves add_remove_one _ Half); [pose proof (sqrt_pos (Q2R squared)); lra|split; assumption].
+          * apply (Moves add_remove_one (sqrt (Q2R squared))); [|apply sqrt_pos|split; assumption].
+            intros u' v' D; pose proof (same_with_part u' v' j (proj2 D)) as Ey.
+            destruct (derived_sound null AddRemoveOne d _ _ (More Er0 (Linear Hidden Er0) j u' Rd) t) as [_ S];
+              [apply derived_added; [apply Linear; assumption|rewrite <- Er0; exact Dd]|].
+            rewrite Ed in S; specialize (S (u' j) (v' j) (proj1 D)); cbv beta in S.
+            rewrite with_own_part, <- Ey in S; exact S.
           * intros _ data before after; unfold M, noisy_vector, with_mean.
             rewrite (Absent Er0 j data before after Rd); reflexivity. }
     intros a b Ha Hb; specialize (Below a b Ha Hb); eapply Rle_trans; [right|exact Below].
@@ -3558,7 +3590,7 @@ Proof.
 Qed.
 
 (** Nothing below asks what these compute. *)
-Strategy opaque [step_losses batch_losses replaced_losses copies_losses gathered_losses laplace_loss geometric_loss discrete_gaussian_loss odds_loss LossComposition.composed loss_delta_at_most].
+Strategy opaque [step_losses batch_losses told_losses replaced_losses copies_losses gathered_losses laplace_loss geometric_loss discrete_gaussian_loss odds_loss LossComposition.composed loss_delta_at_most].
 
 (** How much likelier an answer may become. *)
 Lemma odds_above_sound p i truth answers :
@@ -3590,12 +3622,12 @@ Qed.
 
 Lemma mixture_share i moved constant e squared d rate std :
   mechanism_at c i = Some (MixtureStep moved constant e squared d rate std) ->
-  0 < Q2R (share_met (contrast_of_mixture rate many moved)) <= 1 /\
-  forall size records, contrast_of_mixture rate many moved <> Copied size records.
+  0 < Q2R (share_met (contrast_of_mixture rate many moved d)) <= 1 /\
+  forall size records, contrast_of_mixture rate many moved d <> Copied size records.
 Proof.
   intros F; destruct (mixture_found _ _ _ _ _ _ _ _ F) as (_ & Hr & _).
   destruct (drawn_at_most_real many rate Hr) as [Hq _].
-  unfold contrast_of_mixture; destruct moved; (split; [assumption|discriminate]).
+  unfold contrast_of_mixture; destruct moved; try destruct (linear_in_records d); (split; [assumption|discriminate]).
 Qed.
 
 (** The same laws on both sides are not apart. *)
@@ -3610,15 +3642,16 @@ Proof.
       by (intros; apply profile_ge; assumption).
     assert (P0 : forall mu u v, 0 <= u -> 0 <= v -> 0 <= gaussian_profile mu u v)
       by (intros; eapply Rle_trans; [apply plus_part_nonneg|apply P; assumption]).
-    destruct x as [rate|part group|rate group|size rate|rate group]; cbn [contrasted share_met] in *.
-    5:{ assert (Same : gathered (Q2R rate) mu (Pos.to_nat group) [tt] (fun _ => 1) (fun _ => 1));
+    destruct x as [rate|part group|part group|rate group|size rate|rate group]; cbn [contrasted share_met] in *.
+    6:{ assert (Same : gathered (Q2R rate) mu (Pos.to_nat group) [tt] (fun _ => 1) (fun _ => 1));
           [|destruct with_first; exact Same].
         apply gathered_diag; [lra|exact One]. }
-    4:{ intros y t Hy Ht _; cbv zeta; rewrite excess_diag, plus_part_0 by (try exact One; lra).
+    5:{ intros y t Hy Ht _; cbv zeta; rewrite excess_diag, plus_part_0 by (try exact One; lra).
         split; apply total_nonneg; intros k _; (apply Rmult_le_pos; [apply chance_nonneg; lra|]);
           apply P0; specialize (Ht k); lra. }
-    all: [> intros a b Ha Hb|intros a b Ha Hb|intros s Hshare a b Ha Hb]; rewrite excess_diag by exact One.
+    all: [> intros a b Ha Hb|intros a b Ha Hb|intros a b Ha Hb|intros s Hshare a b Ha Hb]; rewrite excess_diag by exact One.
     2:{ apply replaced_diag; try assumption; [lra|apply P]. }
+    2:{ apply told_diag; try assumption; [lra|apply P]. }
     2:{ apply turned_diag; try assumption; intros u v H; unfold exchanged.
         revert Hr; generalize (Q2R (any_of rate group)) as q; intros q Hr.
         apply Rplus_le_le_0_compat; apply P0; repeat apply Rmult_le_pos; lra. }
@@ -3705,7 +3738,7 @@ Proof.
               sound_list k /\ below_profile o p q (profile (stands_for (Q2R step) (unit_of w) k))).
     { intros x ratio mu Hr Many Part Hm Eroot W E'.
       unfold contrast_losses in E'; cbv zeta in E'.
-      destruct x as [rate|part group|rate group|size rate|rate group]; cbn [contrasted share_met] in *.
+      destruct x as [rate|part group|part group|rate group|size rate|rate group]; cbn [contrasted share_met] in *.
       - pose proof (step_losses_sound w bits _ _ step Hw Hb Hstep Hm Hr _ _ _ _ E' A o p q Dp
                       (proj1 Dq)) as [S1 S2].
         rewrite Eroot in S1, S2; unfold k; destruct with_first; [apply S1, W|apply S2, W].
@@ -3713,6 +3746,10 @@ Proof.
         { pose proof (Pos_real group); unfold further; rewrite square_times; apply Rmult_lt_0_compat; [nra|exact Hm]. }
         rewrite <- Eroot, <- (further_root group) in W by lra.
         apply (batch_losses_sound w bits _ _ step Hw Hb Hstep Pf Hr _ _ _ (Twice _ E') A o p q Dp Dq W).
+      - assert (Pf : 0 < Q2R (further group ratio)).
+        { pose proof (Pos_real group); unfold further; rewrite square_times; apply Rmult_lt_0_compat; [nra|exact Hm]. }
+        rewrite <- Eroot, <- (further_root group) in W by lra.
+        apply (told_losses_sound w bits _ _ step _ _ _ Hw Hb Hstep Pf Hr (Twice _ E') A o p q Dp Dq W).
       - assert (Pf : 0 < Q2R (further group ratio)).
         { pose proof (Pos_real group); unfold further; rewrite square_times; apply Rmult_lt_0_compat; [nra|exact Hm]. }
         cbv zeta in W; rewrite <- Eroot, <- (further_root group) in W by lra.
@@ -3799,10 +3836,10 @@ Proof.
       rewrite Q2R_number; exact W.
     - destruct (positive_number constant && positive_number squared)%bool eqn:G; [|discriminate E].
       apply andb_true_iff in G as [_ Gq]; apply positive_number_R in Gq.
-      destruct (mixture_found _ _ _ _ _ _ _ _ F) as (_ & _ & _ & Hs & _).
+      destruct (mixture_found _ _ _ _ _ _ _ _ F) as (_ & _ & Hs & _).
       destruct (mixture_share _ _ _ _ _ _ _ _ F) as [Share Not], (shares i) as [_ S1].
-      assert (Whole : forall rate' n, contrast_of_mixture rate many moved = Gathered rate' n -> 0 < Q2R rate' < 1)
-        by (intros rate' n; unfold contrast_of_mixture; destruct moved; discriminate).
+      assert (Whole : forall rate' n, contrast_of_mixture rate many moved d = Gathered rate' n -> 0 < Q2R rate' < 1)
+        by (intros rate' n; unfold contrast_of_mixture; destruct moved; try destruct (linear_in_records d); discriminate).
       intros W; refine (Normal _ _ _ Share (fun size records E' => match Not size records E' with end) Whole _ eq_refl W E).
       unfold sampled_ratio; set (n := match moved with ZeroOutOne => _ | _ => many end).
       assert (Rest : Q2R (1 - share i) = 1 - Q2R (share i)) by (rewrite Q2R_minus, Q2R_number; reflexivity).
@@ -4094,7 +4131,7 @@ Proof.
     apply Entered; assumption.
 Qed.
 
-Strategy transparent [step_losses batch_losses replaced_losses copies_losses gathered_losses laplace_loss geometric_loss discrete_gaussian_loss odds_loss LossComposition.composed loss_delta_at_most].
+Strategy transparent [step_losses batch_losses told_losses replaced_losses copies_losses gathered_losses laplace_loss geometric_loss discrete_gaussian_loss odds_loss LossComposition.composed loss_delta_at_most].
 
 (** ** Laplace noise alone *)
 
@@ -4432,7 +4469,7 @@ Proof.
     assert (E : reads hushed h = reads r h) by (cbn [reads hushed]; rewrite F, St; reflexivity).
     unfold noisy_round, gaussian_round, laplace_round, derives_in_l1, response_round, weighted_round, mixture_round,
       accumulated_round, is_step, is_laplace_step, samples_as, samples_at, samples_all, null_is_absent,
-      leaves_unread; rewrite E; exact Steps.
+      value_derives, leaves_unread; rewrite E; exact Steps.
   - intros j h I; destruct (Allowed j h I) as [rest P], (met_hushed j h) as [others Q].
     exists (others ++ rest); rewrite with_noise_allowed, app_assoc, Q; exact P.
 Qed.

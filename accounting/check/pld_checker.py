@@ -244,13 +244,21 @@ def privacy_loss(
 
     Source: Zhu, Dong, Wang 2022, Theorems 10 and 11.
     Check: run_loss, noise_split, accumulated_sensitivity, step_losses_sound, batch_losses_sound,
-        replaced_losses_sound, copies_losses_sound, gathered_losses_sound, laplace_loss_sound,
-        laplace_step_losses_sound, laplace_batch_losses_sound, geometric_loss_sound,
-        discrete_gaussian_loss_sound, odds_loss_sound, composed_sound, loss_delta_sound.
+        told_losses_sound, replaced_losses_sound, copies_losses_sound, gathered_losses_sound,
+        laplace_loss_sound, laplace_step_losses_sound, laplace_batch_losses_sound,
+        geometric_loss_sound, discrete_gaussian_loss_sound, odds_loss_sound, composed_sound,
+        loss_delta_sound.
     """
     return _proved(
         run, parts, shares, group, _grid(step, doublings, dense, digits, cut), delta, epsilon
     )
+
+
+def first_grid(width: Fraction, far: int, bits: int, delta: Fraction) -> Grid:
+    """Return what nodes of the first kind are computed on: one step, half of theirs."""
+    digits = bits // 3 + 2
+    tiny = delta * 10**digits / 10**9
+    return Grid(width / 2, 2 * far, digits, losses.Plan((), 10**digits, int(tiny)))
 
 
 def loss_distribution(
@@ -263,14 +271,13 @@ def loss_distribution(
     Priv(n₁·m₁ + ... + n_k·m_k, ApproxDp(ε, δ))
 
     Source: Zhu, Dong, Wang 2022, Theorems 10 and 11.
+    Check: run_loss, composed_sound, loss_delta_sound.
     """
     width, far = read_above(step, 0), read_count(reach)
     if far > MAX_REACH or read_count(bits) > MAX_BITS or far * width > MAX_LOSS:
         raise CertificateWrong(f"expected a grid within the limits, got {width}, {far}")
-    digits = bits // 3 + 2
-    tiny = read_delta(delta) * 10**digits / 10**9
     triples = [[*read_pair(part), 0] for part in read_list(parts)]
-    grid = Grid(width / 2, 2 * far, digits, losses.Plan((), 10**digits, int(tiny)))
+    grid = first_grid(width, far, bits, read_delta(delta))
     return _proved(run, triples, [], 1, grid, delta, epsilon)
 
 

@@ -21,7 +21,7 @@ from fractions import Fraction
 from typing import Any
 
 from ...mechanisms.errors import DpledgerError
-from ..check.pld_checker import check
+from ..check.pld_checker import check, first_grid
 from ..check.roundings import read_rounding
 
 
@@ -97,7 +97,7 @@ _IN_L1 = frozenset(
     }
 )
 """Rules of sensitivities that the checker in Coq follows in l1."""
-_COMPOSED = ("privacy-loss", "laplace-losses")
+_COMPOSED = ("privacy-loss", "loss-distribution", "laplace-losses")
 """Rules that compose losses, which the kernel computes with its primitive integers."""
 _EXACT = frozenset({"float-exact", "float-count", "float-grid", "float-pair", "float-rows"})
 """Operations that hold a row of any width as it is."""
@@ -451,6 +451,20 @@ def _privacy_loss(parameters: Mapping[str, Any]) -> str:
     return f"(PrivacyLoss {' '.join(terms)})"
 
 
+def _loss_distribution(parameters: Mapping[str, Any]) -> str:
+    """Return the same as documents first had it, on one step, as the checker reads it."""
+    grid = first_grid(
+        Fraction(parameters["step"]),
+        parameters["reach"],
+        parameters["bits"],
+        Fraction(parameters["delta"]),
+    )
+    given = {"parts": [[*part, 0] for part in parameters["parts"]], "shares": [], "group": 1}
+    given |= {"step": grid.step, "doublings": [], "dense": grid.dense, "digits": grid.digits}
+    given |= {"cut": grid.plan.cut, "delta": parameters["delta"]}
+    return _privacy_loss(given | {"epsilon": parameters["epsilon"]})
+
+
 def _laplace_losses(parameters: Mapping[str, Any]) -> str:
     """Return a composition of Laplace noise alone, in closed form."""
     parts = "; ".join(f"({place + 1}, {often})" for place, often in parameters["parts"])
@@ -490,6 +504,7 @@ _RULES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "pure-approx-dp": lambda p: f"(PureApproxDp {_number(p, 'delta')})",
     "rdp-approx-dp": lambda p: f"(RdpApproxDp {_number(p, 'delta')} {_number(p, 'epsilon')})",
     "privacy-loss": _privacy_loss,
+    "loss-distribution": _loss_distribution,
     "laplace-losses": _laplace_losses,
     "gdp-approx-dp": lambda p: f"(GdpApproxDp {_number(p, 'delta')} {_number(p, 'epsilon')})",
 }

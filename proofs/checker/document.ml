@@ -451,25 +451,24 @@ let rec has kind (tree : Kernel.derivation) =
   | Unary (_, _, p) -> has kind p
   | Binary (_, _, p, q) -> has kind p || has kind q
 
-(* What hiding a Poisson sample of records takes on trust; under zero-out, null records add nothing. *)
-let sampled moved tree reasons =
+(* What hiding a Poisson sample of records takes on trust. *)
+let trusted_sample moved tree reasons =
   let is_mean : Kernel.leaf_rule -> bool = function
     | MeanOfBounded _ | MeanOfNonnegative _ | StronglyConvexArgmin _ -> true
     | _ -> false in
+  let found = if moved = Kernel.AddRemoveOne || Texts.is_empty reasons then [] else [ untold ] in
+  Texts.of_list (samples_hidden :: (if has is_mean tree then divided :: found else found))
+
+(* The same, where it hides what moves; under zero-out, null records add nothing. *)
+let sampled moved tree reasons =
   let is_of_whom : Kernel.leaf_rule -> bool = function
     | Histogram | HistogramL1 | StronglyConvexArgmin _ -> true
     | _ -> false in
-  let found = if Texts.is_empty reasons then [] else [ untold ] in
-  match (moved : Kernel.relation) with
-  | ReplaceOne ->
-    if not (Kernel.bounds_each_record tree) then
-      wrong "expected a sum of vectors that are bounded one by one";
-    Texts.of_list (samples_hidden :: found)
-  | AddRemoveOne -> Texts.singleton samples_hidden
-  | ZeroOutOne ->
-    if has is_of_whom tree then wrong "expected a sum to which null records add nothing in a sample";
-    let found = if has is_mean tree then divided :: found else found in
-    Texts.of_list (samples_hidden :: found)
+  if moved = Kernel.ReplaceOne && not (Kernel.bounds_each_record tree) then
+    wrong "expected a sum of vectors that are bounded one by one";
+  if moved = ZeroOutOne && has is_of_whom tree then
+    wrong "expected a sum to which null records add nothing in a sample";
+  trusted_sample moved tree reasons
 
 (* What is sampled: Gaussian or Laplace noise. *)
 let sampled_noise event : (_ -> _ -> _ -> _ -> _ -> Kernel.mechanism) * _ =
@@ -577,10 +576,9 @@ let mechanism number table value : steps =
         let moved, always, by_constant, told = sensitivity "l2" noise constant in
         let moved', squared, tree, reasons = sensitivity "l2" noise drawn in
         if moved <> moved' then wrong "expected one relation";
-        if moved = ReplaceOne && not (Kernel.bounds_each_record tree) then
-          unsupported "a mixture of which a drawn record is not known to be one of a sum";
+        let trust = if moved = ReplaceOne then trusted_sample else sampled in
         { read = MixtureStep (moved, always, by_constant, squared, tree, rate, noise);
-          trusts = Texts.union (sampled moved tree reasons) (declared (Texts.union told reasons)) }
+          trusts = Texts.union (trust moved tree reasons) (declared (Texts.union told reasons)) }
       | _ -> assert false)
   | "poisson-accumulated" -> (
       match fields [ "kind"; "event"; "rate"; "batches" ] value with
@@ -733,7 +731,20 @@ let share value =
      | _ -> unsupported "shares of what is no mechanism")
   | _ -> wrong "expected a mechanism, and a share of its noise"
 
-let privacy_loss parameters : Kernel.rule * trust =
+(* A mechanism, and how often. *)
+let pair value =
+  match list value with
+  | [ m; times ] -> (place m, count times)
+  | _ -> wrong "expected a mechanism, and how often"
+
+let composed parts shares group (step : Kernel.q) doublings dense digits cut delta epsilon : Kernel.rule * trust =
+  if Z.gt step.qden (Z.shift_left step.qnum 32) then
+    unsupported "a step below 2^-32: its lists are too long";
+  if Z.gt digits (Z.of_int 64) then unsupported "masses of more than 64 digits";
+  ( PrivacyLoss (parts, shares, group, step, doublings, dense, digits, cut, delta, epsilon),
+    { nothing with used = List.map (fun ((m, _), _) -> m) parts } )
+
+let privacy_loss parameters =
   let names =
     [ "parts"; "shares"; "group"; "step"; "doublings"; "dense"; "digits"; "cut"; "delta";
       "epsilon" ] in
@@ -749,25 +760,30 @@ let privacy_loss parameters : Kernel.rule * trust =
          || Z.gt digits (Z.of_int 400) || Z.gt dense (Z.of_int 4096)
          || List.length doublings > 128 || Z.gt often (Z.of_int 128) then
         wrong "expected a grid within the limits";
-      if Z.gt step.qden (Z.shift_left step.qnum 32) then
-        unsupported "a step below 2^-32: its lists are too long";
-      if Z.gt digits (Z.of_int 64) then unsupported "masses of more than 64 digits";
       let group = count group in
       if Z.gt group (Z.of_int 64) then unsupported "groups of more than 64 records";
       (* of several for one mechanism the last counts *)
       let shares = List.rev_map share (list shares) in
       let parts = List.map part (list parts) in
-      ( PrivacyLoss
-          ( parts, shares, group, step, List.map Z.to_int doublings, dense, digits,
-            Z.div cut.qnum cut.qden, probability delta, nonnegative (rational epsilon) ),
-        { nothing with used = List.map (fun ((m, _), _) -> m) parts } )
+      composed parts shares group step (List.map Z.to_int doublings) dense digits
+        (Z.div cut.qnum cut.qden) (probability delta) (nonnegative (rational epsilon))
   | _ -> assert false
 
-(* A mechanism, and how often. *)
-let pair value =
-  match list value with
-  | [ m; times ] -> (place m, count times)
-  | _ -> wrong "expected a mechanism, and how often"
+(* The same as documents first had it: on one step, dots half of it apart. *)
+let loss_distribution parameters =
+  match fields [ "parts"; "step"; "reach"; "bits"; "delta"; "epsilon" ] parameters with
+  | [ parts; step; reach; bits; delta; epsilon ] ->
+    let parts = List.map (fun part -> (pair part, 0)) (list parts) in
+    let step = rational step and reach = count reach and bits = count bits in
+    if Z.sign step.qnum <= 0 || Z.gt reach (Z.of_int 32768) || Z.gt bits (Z.of_int 512)
+       || Z.gt (Z.mul reach step.qnum) (Z.mul (Z.of_int 512) step.qden) then
+      wrong "expected a grid within the limits";
+    let digits = Z.add (Z.div bits (Z.of_int 3)) (Z.of_int 2) and delta = probability delta in
+    let power n = Z.pow (Z.of_int 10) n in
+    let cut = Z.div (Z.mul delta.qnum (power (Z.to_int digits))) (Z.mul delta.qden (power 9)) in
+    composed parts [] Z.one (quotient step.qnum (Z.mul (Z.of_int 2) step.qden)) [] (Z.mul (Z.of_int 2) reach)
+      digits cut delta (nonnegative (rational epsilon))
+  | _ -> assert false
 
 let laplace_losses parameters : Kernel.rule * trust =
   match fields [ "parts"; "group"; "delta"; "epsilon" ] parameters with
@@ -849,6 +865,7 @@ let rule name parameters : Kernel.rule * trust =
     let delta, epsilon = two "delta" "epsilon" in
     (GdpApproxDp (probability delta, nonnegative (rational epsilon)), nothing)
   | "privacy-loss" -> privacy_loss parameters
+  | "loss-distribution" -> loss_distribution parameters
   | "laplace-losses" -> laplace_losses parameters
   | other -> unsupported "rule %s" other
 
@@ -885,7 +902,7 @@ let axiom rule (conclusion : Kernel.claim) =
     [ "Smith, Thakurta 2022; Koskela, Tobaben, Honkela 2023 (filters of GDP)" ]
   | "filter", Zcdp _ -> [ "Whitehouse, Ramdas, Rogers, Wu 2023 (filters of zCDP)" ]
   | "filter", Rdp _ -> [ "Feldman, Zrnic 2021, Theorem 3.1 (filters of one R\\u00e9nyi order)" ]
-  | ("privacy-loss" | "laplace-losses"), ApproxDp _ ->
+  | ("privacy-loss" | "laplace-losses" | "loss-distribution"), ApproxDp _ ->
     [ "Zhu, Dong, Wang 2022, Theorems 10 and 11 (dominating pairs)" ]
   | ("parties" | "events"), (ApproxDp _ | PureDp _) -> [ parallel ]
   | _ -> []

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from fractions import Fraction
 from math import expm1, log, log1p
+from pathlib import Path
 
 import pytest
 
@@ -57,6 +58,7 @@ from dpledger.mechanisms.sensitivity import (
 needs_checker = pytest.mark.skipif(
     extracted_checker() is None, reason="dpledger-check is not built (make -C proofs checker)"
 )
+DOCUMENTS = Path(__file__).parents[2] / "golden" / "data" / "documents"
 
 
 def laplace_releases():
@@ -129,6 +131,13 @@ def test_what_moves_nothing_needs_no_noise(tmp_path):
         path.write_bytes(text)
     for text, found in zip(documents, run_extracted(paths), strict=True):
         assert agrees(found, pld_checker.check(text)), found.line
+
+
+@needs_checker
+@pytest.mark.parametrize("path", sorted(DOCUMENTS.glob("*.certificate.json")), ids=lambda p: p.name)
+def test_documents_of_all_releases_are_proved(path):
+    (found,) = run_extracted([path])
+    assert agrees(found, pld_checker.check(path.read_bytes())), found.line
 
 
 @needs_checker

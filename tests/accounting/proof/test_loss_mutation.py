@@ -41,6 +41,7 @@ from dpledger.mechanisms.events import DiscreteLaplaceStep
 from dpledger.mechanisms.sensitivity import scaled, sum_of_bounded
 
 from .least_delta import least_delta, least_losses, relation
+from .test_every_mechanism import mixture, on_a_lattice
 from .test_mutation import (
     CHANGES,
     NoTruth,
@@ -370,6 +371,7 @@ def group_examples():
             group=2,
         ),
         "poisson": lambda: coarse(Repeated(poisson, 2), group=3),
+        "poisson, of the first kind": lambda: of_the_first_kind(poisson, 3),
         "poisson, zeroed": lambda: coarse(PoissonSampled(sums(ZERO, 2.0), 0.0625), group=4),
         "poisson, replaced": lambda: coarse(PoissonSampled(sums(REPLACE, 4.0), 0.125), group=3),
         "fixed batch": lambda: coarse(
@@ -400,10 +402,17 @@ def mixture_examples():
         one = sum_of_bounded(1, relation)
         return Repeated(GaussianMixtureStep(scaled(one, 0.25), one, rate, noise), times)
 
+    def told(noise: float):
+        one = declared(1, "x", adjacency=REPLACE)
+        return GaussianMixtureStep(scaled(one, 0.25), one, 0.125, noise)
+
     return {
         "one": lambda: coarse(mixed(ADD, 2.0)),
         "one, zeroed": lambda: coarse(mixed(ZERO, 4.0, times=2)),
         "one, replaced": lambda: coarse(mixed(REPLACE, 4.0)),
+        "one, told": lambda: coarse(told(4.0)),
+        "several, told": lambda: coarse(Repeated(told(8.0), 2), group=3),
+        "on a lattice": lambda: coarse(on_a_lattice(mixture(REPLACE))),
         "always": lambda: coarse(mixed(REPLACE, 4.0, rate=1.0)),
         "several": lambda: coarse(mixed(ADD, 4.0, times=2), group=3),
         "several, zeroed": lambda: coarse(mixed(ZERO, 8.0, rate=0.0625), group=2),

@@ -836,7 +836,7 @@ RULES = {
     "what a mixture computes from all records, forgotten": (
         "Checker",
         "=> Some (constant_ratio group (share i) constant std)",
-        "=> None",
+        "=> Some (0 * constant_ratio group (share i) constant std)",
     ),
     "a mixture's sample, forgotten": (
         "Checker",
@@ -866,8 +866,8 @@ RULES = {
     ),
     "replaced records of any size in a mixture": (
         "Checker",
-        "scheme_ok (Poisson rate) moved d &&",
-        "scheme_ok (Poisson rate) AddRemoveOne d &&",
+        "if linear_in_records d then Batched q 1 else Told q 1",
+        "Batched q 1",
     ),
     "a mixture of which half is derived": (
         "Checker",
@@ -1020,6 +1020,36 @@ RULES = {
         "Checker",
         "  if still m then\n    match m with",
         "  if true then\n    match m with",
+    ),
+    "a told sample at half its probability": (
+        "Checker",
+        "twice (told_losses w bits (further group ratio) share step",
+        "twice (told_losses w bits (further group ratio) (share / 2) step",
+    ),
+    "losses of a told sample rounded down": (
+        "SampledLoss",
+        "Some (round_up (Qnum rate * n) (Zpos (Qden rate)))",
+        "Some (Qnum rate * n / Zpos (Qden rate))%Z",
+    ),
+    "losses of a told sample in one order alone": (
+        "SampledLoss",
+        "      turned_losses w bits part step dense tail\n",
+        "      option_map fst (both_losses w bits part step dense tail)\n",
+    ),
+    "a mixture's rate above one": (
+        "Checker",
+        "positive_number rate && Qle_bool rate 1 && relation_eqb moved r\n",
+        "positive_number rate && relation_eqb moved r\n",
+    ),
+    "replaced records clipped to nothing much": (
+        "Checker",
+        "| Unary _ squared p => Qeq_bool squared 0 && bounds_each_record p",
+        "| Unary _ squared p => bounds_each_record p",
+    ),
+    "replaced records of which anything is declared": (
+        "Checker",
+        "| Leaf _ squared => Qeq_bool squared 0",
+        "| Leaf _ squared => true",
     ),
 }
 MEANINGS = {
@@ -1183,6 +1213,21 @@ MEANINGS = {
         "Certificate",
         "u i = v i) -> law u = law v)",
         "u i = v i) -> law u = law u)",
+    ),
+    "what is declared is linear in the records": (
+        "Certificate",
+        "| Leaf _ squared => Qeq_bool squared 0",
+        "| Leaf _ squared => true",
+    ),
+    "what brings nothing to a mixture's sample may count it": (
+        "Certificate",
+        "linear_in_records d = true -> value_derives AddRemoveOne d)",
+        "linear_in_records d = true -> value_derives ReplaceOne d)",
+    ),
+    "what brings nothing to a sample may count it": (
+        "Certificate",
+        "ReplaceOne squared d std) -> value_derives AddRemoveOne d)",
+        "ReplaceOne squared d std) -> value_derives ReplaceOne d)",
     ),
 }
 

@@ -50,6 +50,8 @@ class Accountant(ABC):
     prices: ClassVar[str]
     """The mechanisms it knows, for error messages."""
     grade: ClassVar[Grade] = Grade.ENCLOSED
+    counts_members: ClassVar[bool] = False
+    """Whether it prices how many of a group a batch holds, and not only whether it holds any."""
 
     def __init__(self, adjacency: Adjacency | None = None) -> None:
         self._composition = Composition(adjacency)
@@ -174,7 +176,10 @@ class Accountant(ABC):
 
     def _accounts(self, group: int) -> list[tuple[tuple[str, ...], Account]]:
         """Return what `group` records pay, for each set of parties that pay alike."""
-        accounts = [(names, in_groups(a, group)) for names, a in self._composition.accounts]
+        accounts = [
+            (names, in_groups(account, group, counted=self.counts_members))
+            for names, account in self._composition.accounts
+        ]
         if group > 1:  # a group may meet a shift that has no price where one record's has
             self.require_accounts(account for _, account in accounts)
         return accounts

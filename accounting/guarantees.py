@@ -317,7 +317,7 @@ def _rests_on_one_party(
     if group == 1 or gaussian_only or delta == 0:
         return False
     accounts = composition.accounts
-    return len(accounts) > 2 or any(together_in_batches(account) for _, account in accounts)
+    return len(accounts) > 2 or any(together_in_batches(a, group) for _, a in accounts)
 
 
 def weaknesses(epsilon: float, delta: Number, records: int | None) -> tuple[str, ...]:
@@ -377,7 +377,7 @@ def _rho(
         accountant = ZcdpAccountant.over(composition)
     except UnpricedMechanism:
         return halved
-    accounts = [in_groups(account, group) for _, account in composition.accounts]
+    accounts = [in_groups(account, group, counted=False) for _, account in composition.accounts]
     return Enclosure(halved.lower, maximum([accountant.rho(a) for a in accounts]).upper)
 
 
@@ -396,6 +396,8 @@ def _theorems(composition: Composition, accountant: Accountant, group: int) -> t
     kinds = _kinds(composition)
     if group > 1 and PoissonSampled in kinds:  # see `in_groups`
         kinds.add(AccumulatedPoisson)
+    if group > 1 and SampledWithoutReplacement in kinds:
+        kinds.add(SampledWithReplacement)
     found: dict[Theorem, None] = {}
     for consulted in accountant.consulted:
         by_kind = (theorem for kind, theorem in _BY_KIND[consulted].items() if kind in kinds)
@@ -514,7 +516,12 @@ def compare_conversions(
     moments = MomentsAccountant(max_order=max_order).with_composition(composition)
     try:
         zcdp = ZcdpAccountant.over(composition)
-        rho = maximum([zcdp.rho(in_groups(account, group)) for _, account in composition.accounts])
+        rho = maximum(
+            [
+                zcdp.rho(in_groups(account, group, counted=False))
+                for _, account in composition.accounts
+            ]
+        )
     except UnpricedMechanism:
         rho = Enclosure.of(inf)
     return ConversionComparison(

@@ -8,7 +8,7 @@ From Dpledger Require
   Schedules Conversion Sensitivity Nonnegative Rounding Finite Domination Lattice GaussianIntegral
   Gaussian Pure LaplaceProfile PureRenyi DiscreteLaplace GaussianWeights DiscreteGaussian
   GaussianDelta
-  GaussianConvolution Descent GaussianComposition PoissonSampling BatchSampling ReplacedSample CopiesSampling GroupSampling GroupBatches Events AccumulatedSampling
+  GaussianConvolution Descent GaussianComposition PoissonSampling BatchSampling ReplacedSample CopiesSampling GroupSampling GroupBatches GroupsDrawn Events AccumulatedSampling
   GaussianSeries Enclosure
   Losses GaussianLosses GaussianSplit Kronecker LossLists FixedPoint FixedGaussian LossEnclosures LossComposition SampledLoss
   GaussianDecision ReplacedLoss CopiesLoss GroupLoss PureLoss LaplaceLoss SampledLaplace GeometricLoss
@@ -186,7 +186,8 @@ Print poisson_sampling_theorems.
 Print Assumptions poisson_sampling_theorems.
 
 Definition batch_sampling_theorems := (
-  @GroupBatches.batch_swapped).
+  @GroupBatches.batch_swapped,
+  @GroupsDrawn.batch_as_copies).
 Print batch_sampling_theorems.
 Print Assumptions batch_sampling_theorems.
 

@@ -621,10 +621,21 @@ Definition seen_by_each (rate : Q) (number : positive) : contrast :=
 (** More copies take too long. *)
 Definition most_copies : positive := 64.
 
+(** A batch holds each of several records as one of so many at most, whichever of the others it holds. *)
+Definition one_of (group size records : positive) : Z := ((Zpos records - Zpos group + 1) / Zpos size)%Z.
+
+(** So many of them are then in it, at most, as draws of one record; where there is no other one, or they
+    are too many for those, all of them count as drawn with any of them. *)
+Definition counted (group size records : positive) : bool :=
+  let each := one_of group size records in
+  Pos.ltb 1 group && Z.leb 2 each && Z.leb (Zpos group) (8 * each).
+
 (** What so many records at once differ in. *)
 Definition contrast_of (group : positive) (drawn : scheme) (moved : relation) : option contrast :=
   match drawn, moved with
-  | FixedBatch size records, _ => Some (Batched (share_of_batch (group * size) records) group)
+  | FixedBatch size records, _ =>
+      if counted group size records then Some (Copied group (1 # Z.to_pos (one_of group size records)))
+      else Some (Batched (share_of_batch (group * size) records) group)
   | WithReplacement size records, _ => guard (Pos.ltb group records) (Copied size (Zpos group # records))
   | Poisson rate, ReplaceOne => Some (Exchanged rate group)
   | Poisson rate, _ => Some (seen_by_each rate group)

@@ -286,6 +286,62 @@ Proof.
     eapply Rle_trans; [|apply (Bv a 0 Ha); lra]; right; apply total_ext; intros y _; f_equal; ring.
 Qed.
 
+(** Laws by the places that records fill, which agree with a third one where there is none. Shares [t] of
+    that one are told from them beside their replacement; together they are at most what there is. *)
+Lemma excess_of_masks {A} (r : R) n (l : list A) (P Q : list bool -> A -> R) (W : A -> R) (F : nat -> R -> R -> R)
+    a b (t : nat -> R) :
+  0 <= r <= 1 -> (forall m, length m = n -> nonneg l (Q m)) -> nonneg l W ->
+  (forall m, length m = n -> (ones m = 0%nat -> P m = W /\ Q m = W) /\
+     below_profile l (P m) (Q m) (F (ones m)) /\ below_profile l (P m) W (F (ones m))) ->
+  0 <= a <= b -> (forall k, 0 <= t k) ->
+  total (seq 1 n) (fun k => chance r n k * t k) <= (b - a) * chance r n 0 ->
+  excess l (mixture (masks r n) snd (fun mw => P (fst mw))) (mixture (masks r n) snd (fun mw => Q (fst mw))) a b
+  <= total (seq 1 n) (fun k => chance r n k * F k a (b + t k)).
+Proof.
+  intros Hr Nq Nw Near Hab Ht Within.
+  set (g := fun m y => match ones m with O => - ((b - a) * W y) | S _ => a * P m y - b * Q m y end).
+  set (e := fun m y => match ones m with
+              | O => 0 | S _ => plus_part (a * P m y - b * Q m y - t (ones m) * W y) end).
+  apply Rle_trans with (total (masks r n) (fun mw => snd mw * total l (e (fst mw)))).
+  - rewrite (total_ext (masks r n) _ (fun mw => total l (fun y => snd mw * e (fst mw) y)))
+      by (intros; rewrite total_scal; reflexivity).
+    rewrite total_swap; apply total_le; intros y Iy.
+    assert (Ny : 0 <= W y) by (apply Nw, Iy).
+    assert (Ne : forall mw, In mw (masks r n) -> 0 <= snd mw * e (fst mw) y).
+    { intros mw I; apply Rmult_le_pos; [apply (masks_nonneg r Hr n), I|].
+      unfold e; destruct (ones (fst mw)); [lra|apply plus_part_nonneg]. }
+    unfold plus_part at 1; apply Rmax_lub; [apply total_nonneg, Ne|].
+    replace (a * mixture (masks r n) snd (fun mw => P (fst mw)) y - b * mixture (masks r n) snd (fun mw => Q (fst mw)) y)
+      with (total (masks r n) (fun mw => snd mw * g (fst mw) y)).
+    2:{ unfold mixture; rewrite <- !total_scal, <- total_minus; apply total_ext; intros mw I; unfold g.
+        destruct (ones (fst mw)) eqn:E; [|ring].
+        destruct (Near (fst mw) (masks_length r n mw I)) as [Same _]; destruct (Same E) as [-> ->]; ring. }
+    apply Rle_trans with (total (masks r n) (fun mw => snd mw * e (fst mw) y)
+      + W y * total (masks r n) (fun mw => snd mw
+          * match ones (fst mw) with O => - (b - a) | S _ => t (ones (fst mw)) end)).
+    + rewrite <- total_scal, <- total_plus; apply total_le; intros mw I.
+      pose proof (masks_nonneg r Hr n mw I) as Nm; unfold g, e; destruct (ones (fst mw)) as [|k].
+      * right; ring.
+      * pose proof (plus_part_ge (a * P (fst mw) y - b * Q (fst mw) y - t (S k) * W y)); nra.
+    + rewrite (masks_by_ones r n (fun k => match k with O => - (b - a) | S _ => t k end)).
+      change (seq 0 (S n)) with (0%nat :: seq 1 n); cbn [total].
+      rewrite (total_ext (seq 1 n) (fun k => chance r n k * match k with O => _ | S _ => t k end)
+        (fun k => chance r n k * t k)) by (intros [|k] I; [apply in_seq in I; lia|reflexivity]).
+      assert (chance r n 0 * - (b - a) + total (seq 1 n) (fun k => chance r n k * t k) <= 0)
+        by lra.
+      nra.
+  - eapply Rle_trans.
+    + apply total_le with (g := fun mw => snd mw * match ones (fst mw) with
+                              | O => 0 | S _ => F (ones (fst mw)) a (b + t (ones (fst mw))) end).
+      intros mw I; apply Rmult_le_compat_l; [apply (masks_nonneg r Hr n), I|].
+      pose proof (masks_length r n mw I) as L; destruct (Near (fst mw) L) as (_ & H & H').
+      unfold e; destruct (ones (fst mw)) as [|k] eqn:E; [right; apply total_zero; reflexivity|].
+      apply excess_beside; try assumption; try lra; [apply Nq, L|apply Ht].
+    + rewrite (masks_by_ones r n (fun k => match k with O => 0 | S _ => F k a (b + t k) end)).
+      change (seq 0 (S n)) with (0%nat :: seq 1 n); cbn [total]; right.
+      rewrite Rmult_0_r, Rplus_0_l; apply total_ext; intros [|k] I; [apply in_seq in I; lia|reflexivity].
+Qed.
+
 (** [S] bounds at weights 1 and [y]; at others the mass does. *)
 Definition at_point (y S a b : R) : R :=
   if Req_EM_T a 1 then if Req_EM_T b y then S else a else a.
@@ -390,8 +446,7 @@ Proof.
   - apply (replaced [] others z o).
 Qed.
 
-(** Given what the places hold otherwise. Shares [t] of what no place holds are told from it beside its
-    replacement; together they are at most what there is. *)
+(** Given what the places hold otherwise. *)
 Lemma excess_of_places (others own own' : list X) a b (t : nat -> R) :
   length others = size -> length own = size -> length own' = size -> 0 <= a <= b -> (forall k, 0 <= t k) ->
   total (seq 1 size) (fun k => chance r size k * t k) <= (b - a) * chance r size 0 ->
@@ -399,63 +454,13 @@ Lemma excess_of_places (others own own' : list X) a b (t : nat -> R) :
            (mixture (masks r size) snd (fun mw => M (fill (fst mw) others own'))) a b
   <= total (seq 1 size) (fun k => chance r size k * F k a (b + t k)).
 Proof.
-  intros Lo Lz Lz' Hab Ht Within; pose proof share_within as Hr.
-  set (W := M others).
-  set (g := fun m y => match ones m with
-              | O => - ((b - a) * W y)
-              | S _ => a * M (fill m others own) y - b * M (fill m others own') y end).
-  set (e := fun m y => match ones m with
-              | O => 0
-              | S _ => plus_part (a * M (fill m others own) y - b * M (fill m others own') y
-                                  - t (ones m) * W y) end).
-  assert (Same : forall mw, In mw (masks r size) -> ones (fst mw) = 0%nat ->
-            fill (fst mw) others own = others /\ fill (fst mw) others own' = others).
-  { intros mw I E; pose proof (masks_length r size mw I) as L; rewrite <- Lo in L.
-    destruct (filled_steps (fst mw) others own own' L) as [_ H]; try congruence.
-    destruct (filled_steps (fst mw) others own' own L) as [_ H']; try congruence.
-    rewrite E in H, H'; auto. }
-  apply Rle_trans with (total (masks r size) (fun mw => snd mw * total l (e (fst mw)))).
-  - rewrite (total_ext (masks r size) _ (fun mw => total l (fun y => snd mw * e (fst mw) y)))
-      by (intros; rewrite total_scal; reflexivity).
-    rewrite total_swap; apply total_le; intros y Iy.
-    assert (Ny : 0 <= W y) by (apply laws, Iy).
-    assert (Ne : forall mw, In mw (masks r size) -> 0 <= snd mw * e (fst mw) y).
-    { intros mw I; apply Rmult_le_pos; [apply (masks_nonneg r Hr size), I|].
-      unfold e; destruct (ones (fst mw)); [lra|apply plus_part_nonneg]. }
-    unfold plus_part at 1; apply Rmax_lub; [apply total_nonneg, Ne|].
-    replace (a * mixture (masks r size) snd (fun mw => M (fill (fst mw) others own)) y
-             - b * mixture (masks r size) snd (fun mw => M (fill (fst mw) others own')) y)
-      with (total (masks r size) (fun mw => snd mw * g (fst mw) y)).
-    2:{ unfold mixture; rewrite <- !total_scal, <- total_minus; apply total_ext; intros mw I; unfold g.
-        destruct (ones (fst mw)) eqn:E; [|ring].
-        destruct (Same mw I E) as [-> ->]; unfold W; ring. }
-    apply Rle_trans with (total (masks r size) (fun mw => snd mw * e (fst mw) y)
-      + W y * total (masks r size) (fun mw => snd mw
-          * match ones (fst mw) with O => - (b - a) | S _ => t (ones (fst mw)) end)).
-    + rewrite <- total_scal, <- total_plus; apply total_le; intros mw I.
-      pose proof (masks_nonneg r Hr size mw I) as Nw; unfold g, e; destruct (ones (fst mw)) as [|k].
-      * right; ring.
-      * pose proof (plus_part_ge (a * M (fill (fst mw) others own) y - b * M (fill (fst mw) others own') y
-                                  - t (S k) * W y)); nra.
-    + rewrite (masks_by_ones r size (fun k => match k with O => - (b - a) | S _ => t k end)).
-      change (seq 0 (S size)) with (0%nat :: seq 1 size); cbn [total].
-      rewrite (total_ext (seq 1 size) (fun k => chance r size k * match k with O => _ | S _ => t k end)
-        (fun k => chance r size k * t k)) by (intros [|k] I; [apply in_seq in I; lia|reflexivity]).
-      assert (chance r size 0 * - (b - a) + total (seq 1 size) (fun k => chance r size k * t k) <= 0)
-        by lra.
-      nra.
-  - eapply Rle_trans.
-    + apply total_le with (g := fun mw => snd mw * match ones (fst mw) with
-                              | O => 0 | S _ => F (ones (fst mw)) a (b + t (ones (fst mw))) end).
-      intros mw I; apply Rmult_le_compat_l; [apply (masks_nonneg r Hr size), I|].
-      unfold e; destruct (ones (fst mw)) as [|k] eqn:E; [right; apply total_zero; reflexivity|].
-      pose proof (masks_length r size mw I) as L; rewrite <- Lo in L.
-      destruct (filled_steps (fst mw) others own own' L) as [H H']; try congruence; rewrite E in H, H'.
-      apply excess_beside; try apply laws; try lra; try apply Ht;
-        [apply step, H|apply step, H'].
-    + rewrite (masks_by_ones r size (fun k => match k with O => 0 | S _ => F k a (b + t k) end)).
-      change (seq 0 (S size)) with (0%nat :: seq 1 size); cbn [total]; right.
-      rewrite Rmult_0_r, Rplus_0_l; apply total_ext; intros [|k] I; [apply in_seq in I; lia|reflexivity].
+  intros Lo Lz Lz' Hab Ht Within; rewrite <- Lo in Lz, Lz'.
+  apply (excess_of_masks r size l (fun m => M (fill m others own)) (fun m => M (fill m others own')) (M others));
+    try assumption; [exact share_within|intros; apply laws|apply laws|].
+  intros m L; rewrite <- Lo in L.
+  destruct (filled_steps m others own own' L Lz Lz') as [H H'], (filled_steps m others own' own L Lz' Lz) as [_ H''].
+  split; [|split; apply step; assumption].
+  intros E; rewrite E in H', H''; cbn [steps] in H', H''; rewrite H', H''; auto.
 Qed.
 
 Theorem copies_replaced (x y : list X) a b (t : nat -> R) :

@@ -213,8 +213,8 @@ Proof. intros Hg r; checked (check_dp batch_renyi_example ReplaceOne) batch_reny
 Theorem batch_dp_of_two (grid : list R) :
   ascending m_infty grid ->
   let r := one_release [1%nat] (OutOf 2 16 0) (mean_over cut_to_1 2) grid in
-  dp (unit_neighbours 0 ReplaceOne 2) (all_transcripts r) (run_law r) (Q2R 12) (Q2R (1 # 100000)).
-Proof. intros Hg r; checked (check_group_dp (batch_at 2 12) ReplaceOne 2) batch_satisfied. Qed.
+  dp (unit_neighbours 0 ReplaceOne 2) (all_transcripts r) (run_law r) (Q2R 5) (Q2R (1 # 100000)).
+Proof. intros Hg r; checked (check_group_dp (batch_at 2 5) ReplaceOne 2) batch_satisfied. Qed.
 
 Theorem copies_dp (grid : list R) :
   ascending m_infty grid ->

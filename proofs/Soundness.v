@@ -7,7 +7,7 @@ From Dpledger Require Import Sums Conversion Finite Gaussian Pure LaplaceProfile
   DiscreteGaussian GaussianDelta Sensitivity Descent
   Domination GaussianComposition PoissonSampling BatchSampling Events Enclosure Losses GaussianLosses LossLists
   LossEnclosures LossComposition FixedPoint SampledLoss ReplacedSample ReplacedLoss CopiesSampling
-  GroupSampling GroupBatches AccumulatedSampling GaussianSplit CopiesLoss GroupLoss PureLoss LaplaceLoss SampledLaplace GeometricLoss DiscreteGaussianProfile DiscreteGaussianLoss
+  GroupSampling GroupBatches GroupsDrawn AccumulatedSampling GaussianSplit CopiesLoss GroupLoss PureLoss LaplaceLoss SampledLaplace GeometricLoss DiscreteGaussianProfile DiscreteGaussianLoss
   LaplaceComposition LaplaceSums SampledRenyi RenyiDecision Certificate Checker Operations Derivations
   Claims.
 Import ListNotations.
@@ -195,6 +195,32 @@ Proof.
   destruct (share_of_batch_real size records) as [[-> _]|[-> L]]; [lra|].
   apply Pos2Nat.inj_lt, lt_INR in L; split; [apply Rdiv_lt_0_compat; assumption|].
   apply Rmult_le_reg_r with (1 := Pr); unfold Rdiv; rewrite Rmult_assoc, Rinv_l by lra; lra.
+Qed.
+
+(** Of such records each is in a batch with that probability at most, whatever is known of others. *)
+Lemma counted_real group size records :
+  let each := Z.to_pos (one_of group size records) in
+  counted group size records = true ->
+  (1 < each)%positive /\ (Pos.to_nat size + Pos.to_nat group <= Pos.to_nat records)%nat /\
+  INR (Pos.to_nat size) / INR (S (Pos.to_nat records - Pos.to_nat group)) <= Q2R (1 # each) <= 1.
+Proof.
+  intros each; unfold counted; cbv zeta; rewrite !andb_true_iff; intros [[_ Two] _]; apply Z.leb_le in Two.
+  assert (Ee : Zpos each = one_of group size records) by (apply Z2Pos.id; lia).
+  assert (Room : (Zpos size * Zpos each <= Zpos records - Zpos group + 1)%Z)
+    by (rewrite Ee; apply Z.mul_div_le; reflexivity).
+  assert (Le : (Zpos size + Zpos group <= Zpos records)%Z) by nia.
+  assert (Pn : (Pos.to_nat size + Pos.to_nat group <= Pos.to_nat records)%nat) by lia.
+  split; [lia|split; [exact Pn|]].
+  assert (Es : INR (S (Pos.to_nat records - Pos.to_nat group)) = IZR (Zpos records - Zpos group + 1))
+    by (rewrite INR_IZR_INZ; f_equal; lia).
+  rewrite Es, INR_IZR_INZ, positive_nat_Z; unfold Q2R; cbn [Qnum Qden].
+  assert (Pe : 0 < IZR (Zpos each)) by (apply IZR_lt; reflexivity).
+  assert (Pr : 0 < IZR (Zpos records - Zpos group + 1)) by (apply IZR_lt; lia).
+  apply IZR_le in Room; rewrite mult_IZR in Room; split.
+  - apply (Rmult_le_reg_r (IZR (Zpos records - Zpos group + 1) * IZR (Zpos each))); [apply Rmult_lt_0_compat; assumption|].
+    eapply Rle_trans; [|eapply Rle_trans; [exact Room|]]; right; field; lra.
+  - apply Rmult_le_reg_r with (1 := Pe); rewrite Rmult_assoc, Rinv_l by lra.
+    rewrite !Rmult_1_l; apply IZR_le; lia.
 Qed.
 
 Lemma any_of_within rate group : 0 < Q2R rate <= 1 -> 0 < Q2R (any_of rate group) <= 1.
@@ -1024,6 +1050,32 @@ Proof.
     + apply replaced_swapped, Sxy.
 Qed.
 
+(** ... of which no more are in it than as many draws are one of so many. *)
+Lemma counted_sample_below size records x y y0 t :
+  drawn = FixedBatch size records -> counted many size records = true ->
+  same_but j x y -> steps (differ_at adj j) times x y ->
+  let chance := chance (Q2R (1 # Z.to_pos (one_of many size records))) times in
+  1 <= y0 -> (forall k, 0 <= t k) ->
+  total (seq 1 times) (fun k => chance k * t k) <= (y0 - 1) * chance 0%nat ->
+  below_profile outcomes (on_all x) (on_all y)
+    (at_point y0 (total (seq 1 times) (fun k => chance k * F k 1 (y0 + t k)))).
+Proof.
+  intros E Few Same Sxy chance Hy Ht Within; pose proof draws_are_laws as Draw; destruct Samples as (As & U & In_sample & _).
+  assert (Drawn : In j (sampled_parties r h)) by apply In_sample, Read.
+  rewrite E in *; cbn [scheme_fits] in *; destruct Fits as [Ea Fit]; unfold draws_as in As.
+  destruct (sampled_by r h) as [q|n k filler|n k filler]; try contradiction; cbn [draws_of] in *.
+  destruct As as [-> ->]; apply own_steps in Sxy; rewrite Ea in Sxy.
+  destruct (counted_real many size records Few) as (_ & Room & Share).
+  apply (on_samples_profile (batches (Pos.to_nat size) (Pos.to_nat records) filler) M Draw outcomes
+           Laws j F swapped) with (part := x j) (part' := y j); auto.
+  - intros k u v Suv T; apply swapped_steps in T as (i & Le & T); apply near.
+    exists i; split; [exact Le|]; rewrite Ea; apply (with_part_steps j i u v T Suv).
+  - intros M' Laws' Step; apply at_point_below;
+      try (apply on_drawn_distribution; [apply Draw|exact Laws']).
+    apply (batch_as_copies (Pos.to_nat size) (Pos.to_nat records) times filler outcomes M' F); try assumption; [|lra].
+    split; [apply Pos2Nat.is_pos|exact Room].
+Qed.
+
 Lemma copies_sample_below size records x y y0 t :
   drawn = WithReplacement size records -> (many < records)%positive ->
   same_but j x y -> steps (differ_at adj j) times x y ->
@@ -1777,12 +1829,16 @@ Qed.
 Definition mu_squared (i : positive) : R :=
   match normal_ratio table many share i with Some ratio => Q2R ratio | None => 0 end.
 
-Lemma share_below (records : positive) : Pos.ltb many records = true -> 0 < Q2R (Zpos many # records) < 1.
+Lemma share_below (few records : positive) : Pos.ltb few records = true -> 0 < Q2R (Zpos few # records) < 1.
 Proof.
   intros L; apply Pos.ltb_lt in L; assert (P : 0 < IZR (Zpos records)) by (apply IZR_lt; reflexivity).
   unfold Q2R; cbn [Qnum Qden]; split; [apply Rdiv_lt_0_compat; [apply IZR_lt; reflexivity|exact P]|].
   apply Rmult_lt_reg_r with (1 := P); rewrite Rmult_assoc, Rinv_l, Rmult_1_r, Rmult_1_l by lra; apply IZR_lt, L.
 Qed.
+
+Lemma counted_below size records :
+  counted many size records = true -> 0 < Q2R (1 # Z.to_pos (one_of many size records)) < 1.
+Proof. intros Few; apply (share_below 1), Pos.ltb_lt; apply (counted_real many size records Few). Qed.
 
 Lemma share_found i drawn moved squared d std x :
   mechanism_at c i = Some (SampledStep drawn moved squared d std) ->
@@ -1791,8 +1847,9 @@ Proof.
   intros F; destruct (sampled_found _ _ _ _ _ _ F) as (_ & Fits & _).
   destruct drawn as [rate|size records|size records]; cbn [scheme_fits contrast_of] in *.
   - destruct moved; [intros H; injection H as <-; apply any_of_within, Fits| |]; (destruct many; intros H; injection H as <-; apply Fits).
-  - intros H; injection H as <-; apply share_of_batch_within.
-  - intros H; apply guard_some in H as [L <-]; pose proof (share_below records L) as Share.
+  - destruct (counted many size records) eqn:Few; intros H; injection H as <-; [|apply share_of_batch_within].
+    pose proof (counted_below size records Few); cbn [share_met]; lra.
+  - intros H; apply guard_some in H as [L <-]; pose proof (share_below many records L) as Share.
     cbn [share_met]; lra.
 Qed.
 
@@ -1801,7 +1858,8 @@ Lemma rate_of_copies drawn moved size rate :
 Proof.
   destruct drawn as [r'|n k|n k]; cbn [contrast_of]; intros E.
   - destruct moved; [discriminate E| |]; destruct many; discriminate E.
-  - discriminate E.
+  - destruct (counted many n k) eqn:Few; [|discriminate E].
+    injection E as <- <-; apply counted_below, Few.
   - apply guard_some in E as [L E]; injection E as <- <-; apply share_below, L.
 Qed.
 
@@ -2576,8 +2634,13 @@ Proof.
                  (fun k => gaussian_profile (INR k * mu)) Near size records); auto.
       - intros i N; symmetry; apply Same, N.
       - apply steps_sym; [apply differ_at_sym|exact Sxy]. }
-  2:{ injection Ec as <-; cbn [contrasted]; apply numbers_below.
-      apply (batch_sample_below many h j (FixedBatch size records) d Ea Sampled o M Laws R
+  2:{ destruct (counted many size records) eqn:Few; injection Ec as <-; cbn [contrasted].
+      { intros y0 t Hy Ht Within; split; apply at_point_here; try lra; apply numbers_below;
+          apply (counted_sample_below many h j (FixedBatch size records) d Ea Sampled o M Laws R
+                   (fun k => gaussian_profile (INR k * mu)) Near size records); auto.
+        - intros i N; symmetry; apply Same, N.
+        - apply steps_sym; [apply differ_at_sym|exact Sxy]. }
+      apply numbers_below, (batch_sample_below many h j (FixedBatch size records) d Ea Sampled o M Laws R
                (fun k => gaussian_profile (INR k * mu)) Near size records); auto. }
   assert (Kind : moved = ReplaceOne /\ contrast = Exchanged rate many \/ r0 <> ReplaceOne /\
             contrast = seen_by_each rate many).

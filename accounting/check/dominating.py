@@ -186,9 +186,10 @@ def dominating_pairs(
     """The relation of a mechanism, and the pairs that dominate it for groups of `size` records.
 
     All of a group are there or all are not, or all are replaced. Noise then meets up to `size`
-    times the shift. A Poisson sample draws a binomial number of them; of a fixed batch some are
-    drawn with probability at most `size` times the share, and then count as all drawn. With
-    replacement each draw is one of the group with probability `size` / n.
+    times the shift. A Poisson sample draws a binomial number of them. Of a fixed batch of Gaussian
+    noise no more are drawn than of a binomial number (`fewer_records`); else some are drawn with
+    probability at most `size` times the share, and then count as all drawn. With replacement each
+    draw is one of the group with probability `size` / n.
     """
     kind = mechanism.get("kind") if isinstance(mechanism, dict) else None
     if kind == "poisson-accumulated":
@@ -215,8 +216,14 @@ def dominating_pairs(
             return sens.adjacency, [(_drawn(run, base, rate, size), None)]
     elif kind == "sampled-without-replacement":
         event, rate = fixed_batch_share(mechanism)
-        sens, base = _base(run, event, size)
+        sens, base = _base(run, event, 1)
         require_fixed_batch(run, sens, mechanism)
+        fewer = fewer_records(mechanism, size)
+        if isinstance(base, GaussianShift) and fewer:
+            run.assumptions.add(ONE_PARTY)
+            run.axioms.add(_DRAWN_AGAIN)
+            return sens.adjacency, [(CopiesDrawn(base.mu_squared, size, fewer), _SYMMETRISED)]
+        base = base and _longer(base, size)
         rate = min(rate * size, Fraction(1))
     else:
         rate, (sens, base) = Fraction(1), _base(run, mechanism, size)
@@ -328,6 +335,27 @@ def drawn_with_replacement(run: Run, mechanism: Any, size: int) -> list[Pairs]:
         raise Undecided(f"expected at most {MOST_COPIES} draws a record, got {m} of {n}")
     run.axioms.add(_DRAWN_AGAIN)
     return [(CopiesDrawn(ratio, m, n), _SYMMETRISED)]
+
+
+def fewer_records(mechanism: Any, size: int) -> int:
+    """n' of which `size` draws hit a record at least as often as a batch holds one of the group.
+
+    A group of k = `size` records, all of which are replaced, in a batch of m out of n records that
+    is drawn without replacement, Gaussian noise. Decide the members one after another: given those
+    before, the next is in the batch with the probability (m - a) / (n - i) <= m / (n - k + 1), that
+    is at most 1/n' for the whole number n' below (n - k + 1) / m. So the batch can be drawn beside
+    k independent draws, each of which hits with probability 1/n', such that a member is in it only
+    if its own draw hits: of a draw that hits, with its probability over 1/n'. Given the draws, j of
+    which hit, at most j of the group are in the batch. Exchanged for a uniform choice of others
+    they make the batch that avoids the group, which it is where no draw hits; replaced, they are
+    those of the other data set. So for either data set the release is a mixture of normal laws that
+    are at most jΔ away from those of the other, and from that of no hit: all that
+    `drawn_with_replacement` uses of M ~ Bin(draws, 1/records), here Bin(k, 1/n').
+
+    0 where another rule has to do, as hardly anybody is left out.
+    """
+    fewer: int = (mechanism["records"] - size + 1) // mechanism["batch"]
+    return fewer if 1 < size <= MOST_COPIES * fewer and fewer > 1 else 0
 
 
 def _longer(base: Base, size: int) -> Base:

@@ -233,7 +233,8 @@ def privacy_loss(
     (1-q)N(0) + qN(C) against (1-q)N(0) + qN(-C)
     batches with replacement, Gaussian noise, replace-one: the least sum over the number of copies
     discrete Gaussian noise: the maximum of the profiles of all integer vectors of norm at most Δ
-    groups of k: k times the shift; of a Poisson sample with Gaussian noise as many as are drawn
+    groups of k: k times the shift; with Gaussian noise on samples as many as are drawn, of batches
+    without replacement as of k draws with it out of the whole number below (n - k + 1)/m
     n Poisson samples accumulated under one Gaussian noise: as a group of n in one sample
     E[(1 - e^(ε - L))⁺] ≤ δ for the loss L of each composed pair    ε ≥ 0
     ------------------------------------------------------------------------  privacy-loss

@@ -43,7 +43,13 @@ is the same above and below the bar unless it says otherwise.
 """
 """How docs/rules.md begins: the notation, and what each standing means."""
 
-_ARGUMENTS = {"privacy-loss": (dominating.replaced_in_a_sample, dominating.drawn_with_replacement)}
+_ARGUMENTS = {
+    "privacy-loss": (
+        dominating.replaced_in_a_sample,
+        dominating.drawn_with_replacement,
+        dominating.fewer_records,
+    )
+}
 """Functions whose docstrings are our own proof of a part of a rule: no source has it."""
 
 

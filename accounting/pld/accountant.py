@@ -54,6 +54,7 @@ class TightAccountant(Accountant):
     name = "tight"
     method = "privacy profile of dominating pairs, enclosed in ball and integer arithmetic"
     prices = "mechanisms with a dominating pair"
+    counts_members = True
     _asked_renyi = False
 
     @property

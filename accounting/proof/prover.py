@@ -45,7 +45,7 @@ from ..numbers.notions import ApproxDp, Gdp, Rdp, Zcdp
 from ..pld.doubling import LossGrid, TooFine
 from ..pld.from_mechanisms import NoDominatingPair
 from ..pure import largest_loss
-from ..renyi.amplification import assumed_of_sample, require_amplification
+from ..renyi.amplification import assumed_of_sample, in_one_batch, require_amplification
 from ..renyi.rdp import is_sampled
 from .derivation import (
     DISJOINT_COLUMNS,
@@ -246,7 +246,7 @@ class Search:
         """
         counts = [(self._mechanisms[text], n) for text, n in sorted(exposure.counts)]
         assumptions = frozenset[str]().union(*(_assumed(each) for each, _ in counts))
-        if self._group > 1 and any(_in_one_batch(each) for each, _ in counts):
+        if self._group > 1 and any(in_one_batch(each, self._group) for each, _ in counts):
             assumptions |= {ONE_PARTY}
         closed = laplace_epsilon(counts, self._adjacency, self._delta, self._group)
         if closed is not None:
@@ -505,15 +505,6 @@ def _spread(views: Sequence[Step]) -> frozenset[str]:
     one = views[0]
     curved = isinstance(one.notion, Rdp) or (isinstance(one.notion, ApproxDp) and one.notion.delta)
     return frozenset({ONE_PARTY} if len(views) > 1 and one.group > 1 and curved else ())
-
-
-def _in_one_batch(mechanism: Mechanism) -> bool:
-    """Return whether a group's price is of records that are drawn into one batch."""
-    while isinstance(mechanism, Repeated):
-        mechanism = mechanism.event
-    if not isinstance(mechanism, SampledWithReplacement):
-        return False
-    return mechanism.event.sensitivity.squared > 0
 
 
 def _held_apart(adjacency: Adjacency) -> str:

@@ -28,6 +28,7 @@ from ...mechanisms.hiding import counts_drawn, largest_mean
 from ...mechanisms.sensitivity import Sensitivity, float_up, scaled
 from ..composition import MOST_DRAWN, Account, UnpricedMechanism
 from ..numbers.enclosure import BITS, Enclosure, ball_of, precision
+from ..pld.pairs import MOST_COPIES
 
 HIDDEN_SAMPLE = "samples are drawn afresh, as stated, and stay hidden"
 """What every theorem on amplification by sampling assumes."""
@@ -100,7 +101,7 @@ def assumed_of_sample(mechanism: Mechanism) -> tuple[str, ...]:
     return (HIDDEN_SAMPLE, *((UNTOLD,) if told else ()), *((DIVIDED,) if divided else ()))
 
 
-def in_groups(account: Account, size: int) -> Account:
+def in_groups(account: Account, size: int, *, counted: bool = True) -> Account:
     """Return what `size` records pay together that are all there or all not, as one person's are.
 
     All of them are added, all removed, all zeroed or all replaced. Data sets that differ by adding
@@ -126,25 +127,48 @@ def in_groups(account: Account, size: int) -> Account:
     group with equal probability and then release alike; otherwise members can be exchanged one by
     one for a uniform choice of others, which moves the release by at most `size` Δ and makes the
     batch one that avoids the group. So the symmetrised pair of that shift dominates (advanced joint
-    convexity: Balle, Barthe, Gaboardi 2018, Theorems 2 and 11).
+    convexity: Balle, Barthe, Gaboardi 2018, Theorems 2 and 11). Of Gaussian noise it counts how
+    many are exchanged. Decide the members one by one: given those before, the next is in the batch
+    of m with a probability of m / (n - `size` + 1) at most, and of 1/n' for the whole number n'
+    below its inverse. So there are `size` independent draws of that probability such that no more
+    members are in the batch than draws hit; and the price is that of one record in `size` draws
+    with replacement out of n' (`pld.from_mechanisms`, where nothing else is used of them).
 
     With replacement each place holds one of the group with probability `size` / n, and is then
-    filled otherwise: it is one record of n / `size`, rounded down. That is of records that are
+    filled otherwise: it is one record of n / `size`, rounded down. Both is of records that are
     drawn into one batch (`together_in_batches`): at several parties each has a batch to fill.
 
     Raises `InvalidParameter` unless `size` is a whole number >= 1.
     """
     require_group("size", size)
-    return account if size == 1 else account.in_groups(size, partial(grouped, size=size))
+    larger = partial(grouped, size=size, counted=counted)
+    return account if size == 1 else account.in_groups(size, larger)
 
 
-def together_in_batches(account: Account) -> bool:
+def together_in_batches(account: Account, size: int) -> bool:
     """Return whether what a group pays holds only of records that live with one party."""
-    return any(isinstance(mechanism, SampledWithReplacement) for mechanism in account.others)
+    return any(in_one_batch(mechanism, size) for mechanism in account.others)
 
 
-def grouped(mechanism: Mechanism, size: int) -> Mechanism:
-    """Return a mechanism that costs one record at least what `mechanism` costs `size` records."""
+def in_one_batch(mechanism: Mechanism, size: int) -> bool:
+    """Return whether a group's price is of records that are drawn into one batch."""
+    while isinstance(mechanism, Repeated):
+        mechanism = mechanism.event
+    if not isinstance(mechanism, SampledWithoutReplacement | SampledWithReplacement):
+        return False
+    drawn = mechanism.event.sensitivity.squared > 0
+    return drawn and isinstance(grouped(mechanism, size), SampledWithReplacement)
+
+
+def grouped(mechanism: Mechanism, size: int, *, counted: bool = True) -> Mechanism:
+    """Return a mechanism that costs one record at least what `mechanism` costs `size` records.
+
+    Args:
+        mechanism: of one record.
+        size: of the group.
+        counted: whether numbers of members in a batch are told apart, or all count as drawn: for
+            who prices no numbers, the probability that any is drawn is then a little less.
+    """
     match mechanism:
         case GaussianStep() | LaplaceStep():
             return _shifted(mechanism, size)
@@ -165,6 +189,10 @@ def grouped(mechanism: Mechanism, size: int) -> Mechanism:
         case PoissonSampled(event=event, rate=rate):
             return PoissonSampled(_shifted(event, size), _any_drawn(rate, size))
         case SampledWithoutReplacement(event=event, batch=batch, records=records):
+            fewer = (records - size + 1) // batch
+            few = fewer > 1 and size <= MOST_COPIES * fewer
+            if counted and few and isinstance(event, GaussianStep):
+                return SampledWithReplacement(event, size, fewer)
             larger = min(batch * size, records)
             return SampledWithoutReplacement(_shifted(event, size), larger, records)
         case SampledWithReplacement(event=event, batch=batch, records=records):

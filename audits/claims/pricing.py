@@ -150,7 +150,8 @@ def may_be_spread(events: Sequence[Event], unit: str, delta: float | None, group
         return False
     accounts = composed(events).accounts
     apart = len(accounts) > 2 and any(account.others for _, account in accounts)
-    return apart or any(len(n) > 1 and together_in_batches(account) for n, account in accounts)
+    drawn = (len(names) > 1 and together_in_batches(account, group) for names, account in accounts)
+    return apart or any(drawn)
 
 
 def _of_all_parties(events: Sequence[Event], delta: float, group: int) -> Enclosure:
@@ -158,7 +159,7 @@ def _of_all_parties(events: Sequence[Event], delta: float, group: int) -> Enclos
     total = Account()
     for parties, account in composed(events).accounts:
         # where all share one mechanism but for whose batch it is, each party's is met
-        met = min(max(len(parties), 1), group) if together_in_batches(account) else 1
+        met = min(max(len(parties), 1), group) if together_in_batches(account, group) else 1
         total = reduce(add, repeat(in_groups(account, group), met), total)
     return tightest_pricing([total]).epsilon_of(total, delta)
 

@@ -913,6 +913,14 @@ let of_several number (rate : Kernel.q) (squared : Kernel.q) =
   then [ "Choquette-Choo, Ganesh, Steinke, Thakurta 2023 (mixtures of Gaussian shifts)" ]
   else []
 
+let drawn_again = "docs/rules.md, privacy-loss (a batch drawn with replacement)"
+
+(* Whether it is counted how many of a group are in a batch of different records. *)
+let counted group (drawn : Kernel.scheme) moved =
+  match (drawn, Kernel.contrast_of group drawn moved) with
+  | FixedBatch _, Some (Copied _) -> true
+  | _ -> false
+
 (* ... and by the step that a node is about, for groups of so many records. *)
 let axiom_of_step group : Kernel.mechanism -> string list = function
   | SampledStep (Poisson rate, ReplaceOne, squared, _, _)
@@ -922,7 +930,9 @@ let axiom_of_step group : Kernel.mechanism -> string list = function
   | AccumulatedStep (_, squared, _, rate, samples, _) -> of_several (Z.mul group samples) rate squared
   | SampledStep (WithReplacement (size, records), _, squared, _, _)
     when Z.gt size Z.one && Z.gt (Z.div records group) Z.one && Z.sign squared.qnum > 0 ->
-    [ "docs/rules.md, privacy-loss (a batch drawn with replacement)" ]
+    [ drawn_again ]
+  | SampledStep (drawn, moved, squared, _, _)
+    when counted group drawn moved && Z.sign squared.qnum > 0 -> [ drawn_again ]
   | _ -> []
 
 let always = [
@@ -939,10 +949,12 @@ let stopping =
    largest. *)
 let one_party = "all records of a unit live with one party"
 
-(* ... and of groups that are drawn into one batch, with replacement. *)
+(* ... and of groups that are drawn into one batch, where it is counted how many are. *)
 let together group : Kernel.mechanism -> bool = function
   | SampledStep (WithReplacement _, _, squared, _, _) ->
     Z.gt group Z.one && Z.sign squared.qnum > 0
+  | SampledStep (drawn, moved, squared, _, _) ->
+    counted group drawn moved && Z.sign squared.qnum > 0
   | _ -> false
 
 let spread name premises (stated : Kernel.claim) =

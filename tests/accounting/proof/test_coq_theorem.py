@@ -655,6 +655,19 @@ def test_records_drawn_again_and_again_cost_hardly_more_than_their_mixture(
 
 
 @needs_checker
+@pytest.mark.parametrize(("size", "batch", "records"), [(2, 10, 401), (5, 3, 94), (16, 3, 975)])
+def test_records_in_a_batch_cost_hardly_more_than_their_mixture(tmp_path, size, batch, records):
+    noise = GaussianStep(mean_of_bounded(1, batch, Adjacency.REPLACE_ONE), 4 / batch)
+    document = composed(SampledWithoutReplacement(noise, batch, records), group=size)
+    rate = batch / (records - size + 1)  # of whole numbers each, as the draws that bound them need
+    exact = Fraction(exact_group_epsilon(size, rate, 2.0, 1e-5))
+    paths = [tmp_path / "enough.json", tmp_path / "too-small.json"]
+    for path, share in zip(paths, (Fraction(101, 100), Fraction(999, 1000)), strict=True):
+        path.write_bytes(with_epsilon(document, share * exact))
+    assert [found.word for found in run_extracted(paths)] == ["proved", "undecided"]
+
+
+@needs_checker
 @pytest.mark.parametrize("squared", [1, 2, 3, 4, 9, 16, 25])
 @pytest.mark.parametrize("noise", [0.75, 3.0])
 def test_discrete_gaussian_noise_costs_what_enumeration_says(tmp_path, squared, noise):

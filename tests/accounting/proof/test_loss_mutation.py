@@ -6,6 +6,7 @@ composed how often and where, and the facts of sampling; then lets the checker i
 """
 
 import json
+import re
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -470,11 +471,20 @@ def test_bent_losses_get_one_verdict(tmp_path, examples, some):
     assert sum(map(bool, verdicts)) > len(made) + some
 
 
+NEAR_MISS = Fraction(1001, 1000)
+"""Both checkers round masses up, Python's to the digits that a node states and the other to its own
+bits: of a delta that one of them misses by less the other may be content."""
+
+
 def verdict_of(document):
-    """What Python's checker says: a verdict, False where it is wrong, None where it gives up."""
+    """What Python's checker says: a verdict, False where it is wrong, None where it gives up, or
+    misses a delta by its digits alone."""
     try:
         return pld_checker.check(document)
-    except CertificateWrong:
+    except CertificateWrong as error:
+        missed = re.search(r"expected delta >= (\S+) instead got (\S+)", str(error))
+        if missed and Fraction(missed[1]) < NEAR_MISS * Fraction(missed[2]):
+            return None
         return False
     except Undecided:
         return None

@@ -1051,6 +1051,42 @@ RULES = {
         "| Leaf _ squared => Qeq_bool squared 0",
         "| Leaf _ squared => true",
     ),
+    "a group's records out of one more each": (
+        "Checker",
+        "Zpos group + 1) / Zpos size)%Z",
+        "Zpos group + 1) / Zpos size + 1)%Z",
+    ),
+    "a group's records as if the others were drawn, too": (
+        "Checker",
+        "(Zpos records - Zpos group + 1) / Zpos size",
+        "Zpos records / Zpos size",
+    ),
+    "several records in a batch as often as one": (
+        "Checker",
+        "Some (Copied group (1 # Z.to_pos",
+        "Some (Copied 1 (1 # Z.to_pos",
+    ),
+    "records counted where each is drawn": ("Checker", "Z.leb 2 each", "Z.leb 1 each"),
+    "bits that make no record likelier": (
+        "GroupsDrawn",
+        "/ INR (S (length ks' + length rest)) / r in",
+        "/ INR (S (length ks' + length rest)) in",
+    ),
+    "every record as likely as the first": (
+        "GroupsDrawn",
+        "INR (S (length ks' + length rest)) / r in",
+        "INR (S (length rest)) / r in",
+    ),
+    "shares of batches that are not there": (
+        "GroupsDrawn",
+        "<= (b - a) * chance r many 0 ->",
+        "<= (b - a) ->",
+    ),
+    "shares of all places": (
+        "CopiesLoss",
+        "copies_above (w + bits + guard) low rest cs",
+        "copies_above (w + bits + guard) (2 ^ (w + bits + guard)) rest cs",
+    ),
 }
 MEANINGS = {
     "nothing is allowed": ("Certificate", "if concerns e j\n", "if false\n"),

@@ -1082,11 +1082,6 @@ RULES = {
         "<= (b - a) * chance r many 0 ->",
         "<= (b - a) ->",
     ),
-    "shares of all places": (
-        "CopiesLoss",
-        "copies_above (w + bits + guard) low rest cs",
-        "copies_above (w + bits + guard) (2 ^ (w + bits + guard)) rest cs",
-    ),
 }
 MEANINGS = {
     "nothing is allowed": ("Certificate", "if concerns e j\n", "if false\n"),

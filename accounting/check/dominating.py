@@ -31,7 +31,7 @@ from .pairs import (
 )
 from .reading import CertificateWrong, Undecided, read_count, read_dyadic, read_kind, require_equal
 from .sensitivities import Sens, require_lattice
-from .statements import ONE_PARTY, Run
+from .statements import DRAWN_AGAIN, ONE_PARTY, Run
 
 MAX_GROUP = 64
 """Records of a group: a Poisson sample of it is a mixture of as many shifts."""
@@ -54,9 +54,6 @@ _DRAWN = "Choquette-Choo, Ganesh, Steinke, Thakurta 2023 (mixtures of Gaussian s
 
 _REPLACED = "docs/rules.md, privacy-loss (a record is replaced in a Poisson sample)"
 """Likewise, where a Poisson sample is taken under replace-one."""
-
-_DRAWN_AGAIN = "docs/rules.md, privacy-loss (a batch drawn with replacement)"
-"""Likewise, where batches are drawn with replacement."""
 
 _BOTH_ORDERS = ("add-remove-one", "zero-out-one")
 
@@ -221,7 +218,7 @@ def dominating_pairs(
         fewer = fewer_records(mechanism, size)
         if isinstance(base, GaussianShift) and fewer:
             run.assumptions.add(ONE_PARTY)
-            run.axioms.add(_DRAWN_AGAIN)
+            run.axioms.add(DRAWN_AGAIN)
             return sens.adjacency, [(CopiesDrawn(base.mu_squared, size, fewer), _SYMMETRISED)]
         base = base and _longer(base, size)
         rate = min(rate * size, Fraction(1))
@@ -333,7 +330,7 @@ def drawn_with_replacement(run: Run, mechanism: Any, size: int) -> list[Pairs]:
         return [(Sampled(GaussianShift(ratio), Fraction(1, n)), _SYMMETRISED)]
     if m > MOST_COPIES * n:
         raise Undecided(f"expected at most {MOST_COPIES} draws a record, got {m} of {n}")
-    run.axioms.add(_DRAWN_AGAIN)
+    run.axioms.add(DRAWN_AGAIN)
     return [(CopiesDrawn(ratio, m, n), _SYMMETRISED)]
 
 

@@ -127,7 +127,10 @@ two neighbours may still be that number, or a code of the sample."""
 DIVIDED = "means of a Poisson sample divide by the number in their derivation"
 """Whoever is drawn, as if all others were null records."""
 
-LISTED_LATER = {STOPPING, _PARALLEL, WHOLE, ONE_PARTY, UNTOLD, DIVIDED}
+DRAWN_AGAIN = "docs/rules.md, privacy-loss (a batch drawn with replacement)"
+"""Of batches drawn with replacement, and of groups in those drawn without."""
+
+LISTED_LATER = {STOPPING, _PARALLEL, WHOLE, ONE_PARTY, UNTOLD, DIVIDED, DRAWN_AGAIN}
 """What older documents need not list: it held of them, and was not written down yet."""
 
 PARTIES = "every record belongs to one party, and who holds which record is public and fixed"

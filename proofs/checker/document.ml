@@ -967,7 +967,8 @@ let spread name premises (stated : Kernel.claim) =
 type t = { certificate : Kernel.certificate; hash : string }
 
 (* Older documents may leave out what was not listed in their time. *)
-let later = Texts.of_list [ stopping; parallel; whole_numbers; one_party; untold; divided ]
+let later =
+  Texts.of_list [ stopping; parallel; whole_numbers; one_party; untold; divided; drawn_again ]
 
 let same what stated expected =
   let stated = List.map text (list stated) in

@@ -36,8 +36,12 @@ LISTED_LATER = {
         "the number of events and the time of stopping do not depend on what was released, or "
         "all of the plan is in the list",
         "what discrete noise is added to is whole numbers",
+        "all records of a unit live with one party",
     ),
-    "axioms": ("McSherry 2009, Theorem 4 (parallel composition)",),
+    "axioms": (
+        "McSherry 2009, Theorem 4 (parallel composition)",
+        "docs/rules.md, privacy-loss (a batch drawn with replacement)",
+    ),
 }
 
 

@@ -3,7 +3,7 @@
 
 def main() -> None:
     """Run the command line; its exit status is 0 (good), 1 (a finding) or 2 (a mistake)."""
-    from .cli import run
+    from .cli.app import run  # `cli.run` is the module of a command, once that is loaded
 
     run()
 

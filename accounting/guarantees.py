@@ -374,11 +374,16 @@ def _rho(
     if gaussian_only:
         return halved
     try:
-        accountant = ZcdpAccountant.over(composition)
+        return Enclosure(halved.lower, _zcdp(composition, group).upper)
     except UnpricedMechanism:
         return halved
+
+
+def _zcdp(composition: Composition, group: int) -> Enclosure:
+    """Return rho of a unit by zCDP prices; raise `UnpricedMechanism` for what has none."""
+    accountant = ZcdpAccountant.over(composition)
     accounts = [in_groups(account, group, counted=False) for _, account in composition.accounts]
-    return Enclosure(halved.lower, maximum([accountant.rho(a) for a in accounts]).upper)
+    return maximum([accountant.rho(account) for account in accounts])
 
 
 def _kinds(composition: Composition) -> set[type[Mechanism]]:
@@ -515,13 +520,7 @@ def compare_conversions(
     composition = composed(listed)
     moments = MomentsAccountant(max_order=max_order).with_composition(composition)
     try:
-        zcdp = ZcdpAccountant.over(composition)
-        rho = maximum(
-            [
-                zcdp.rho(in_groups(account, group, counted=False))
-                for _, account in composition.accounts
-            ]
-        )
+        rho = _zcdp(composition, group)
     except UnpricedMechanism:
         rho = Enclosure.of(inf)
     return ConversionComparison(

@@ -216,26 +216,25 @@ def epsilon_by_moments(counts: Counts, log_delta: float) -> tuple[float, int]:
     return float(found[0]), int(grades[0])
 
 
-def chernoff_deltas(counts: Counts, epsilons: Floats) -> tuple[Floats, Grades]:
-    """Return about the upper bounds on log δ(ε) from one moment each, and places of best orders.
+def _best_deltas(counts: Counts, epsilons: Floats, bound: _Bound) -> tuple[Floats, Grades]:
+    """Return the least log δ <= 0 by a bound, and the places of the best orders.
 
     A Gaussian shift of the same M(2) has its best order near ε/μ² - 1/2, the saddle of its own
     curve.
     """
     mu_squared = _like_gaussian(counts)
-    found, grades = _best(
-        counts, epsilons, _log_delta_bound, lambda epsilon: epsilon / mu_squared - 0.5
-    )
+    found, grades = _best(counts, epsilons, bound, lambda epsilon: epsilon / mu_squared - 0.5)
     return np.minimum(found, 0.0), grades
+
+
+def chernoff_deltas(counts: Counts, epsilons: Floats) -> tuple[Floats, Grades]:
+    """Return about the upper bounds on log δ(ε) from one moment each, and places of best orders."""
+    return _best_deltas(counts, epsilons, _log_delta_bound)
 
 
 def above_log_deltas(counts: Counts, epsilons: Floats) -> Floats:
     """Return upper bounds on log δ(ε) from one moment each, at orders that leave digits."""
-    mu_squared = _like_gaussian(counts)
-    found, _ = _best(
-        counts, epsilons, _above_log_delta_bound, lambda epsilon: epsilon / mu_squared - 0.5
-    )
-    return np.minimum(found, 0.0)
+    return _best_deltas(counts, epsilons, _above_log_delta_bound)[0]
 
 
 def chernoff_delta(counts: Counts, epsilon: float) -> tuple[float, int]:

@@ -42,7 +42,11 @@ _SETTLED = 1e-3
 """The change of log δ below which a ray placed anew is the same."""
 
 NEGLIGIBLE = 1e-7
-"""The share of δ that the cut-off of a vertical line may take."""
+"""The share of δ that the cut-off of a vertical line may take where it is placed for few steps."""
+
+_LOST = 1e-6
+"""The share of δ that it may take where it was placed by moments: ε errs by less than as much of
+itself, where δ falls by a factor of e at least over it."""
 
 _MOST_NODES = 1 << 12
 """Nodes of a vertical line above which a ray is shorter."""
@@ -82,7 +86,7 @@ def doubtful(counts: Counts, delta: float, epsilon: float, share: float) -> bool
     steps = sum(counts.values())
     if not reaches(counts) or steps > _MOST_STEPS:
         return False
-    return share > NEGLIGIBLE or (steps <= _FEW and _about_delta(counts, epsilon / _NEAR) < delta)
+    return share > _LOST or (steps <= _FEW and _about_delta(counts, epsilon / _NEAR) < delta)
 
 
 def epsilon_upper(counts: Counts, delta: float) -> Found | None:

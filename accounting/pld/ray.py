@@ -63,9 +63,9 @@ Places = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Complexes = npt.NDArray[np.complex128]
 
-_SETTLED = 2.0**-44
-"""The relative Newton step at which a root is settled: any ε with bound <= δ is valid, and this is
-256 times what doubles round.
+_SETTLED = 2.0**-40
+"""The relative Newton step at which a root is settled, and how far to the right of it one aims: any
+ε with bound <= δ is valid, and sums of cancelling terms round by as much.
 """
 
 _UNDERFLOW = 2.0**-1040
@@ -229,9 +229,9 @@ class RayIntegral:
             # Newton on log δ, a hair to the right so that both ends of the bracket move
             usable = 0 < upper < inf and found.slope < 0
             step = log(upper / delta) * upper / found.slope if usable else inf
-            if upper <= delta and abs(step) <= _SETTLED * here:
+            if upper <= delta and abs(step) <= 2 * _SETTLED * here:
                 break
-            new = here - step + 2 * EPS * here
+            new = here - step + _SETTLED * here
             here = new if low < new < high else (low + high) / 2
             if not low < here < high or high - low <= 8 * EPS * high:
                 break

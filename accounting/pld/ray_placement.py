@@ -139,8 +139,8 @@ def place_ray(
     first = complex(line.ends[-1])
     best: Stretch | None = None
     angles = _ANGLES
-    for shape in SHAPES + TALL:
-        if best is not None and (shape in TALL or best.places.size <= _SHORT):
+    for k, shape in enumerate(SHAPES + TALL):
+        if best is not None and (k > 1 or best.places.size <= _SHORT):
             break
         paths = _paths(counts, shape, first)
         if paths is None:
@@ -259,41 +259,47 @@ def _refined(counts: Counts, stretch: Stretch, epsilon: float, log_delta: float)
     errors = dict(zip(terms, log_sums(bounds, z), strict=True))
     whole = product_of(counts, sizes, z)
     whole += -z.real * epsilon - log_delta - np.log(np.abs(z))
+    rough: dict[Sampled, tuple[Path, Floats]] = {}
     for pair, path in stretch.paths.items():
         # small next to δ, and to the sum itself: it is raised to a power
         spare = np.minimum(-whole - _DIGITS - log(64 * len(paths)), -6.0) - log(counts[pair])
         allowed = sizes[pair] + spare
         if isinstance(path, Line):
-            found: Path | Line | None = _line(pair, z[-1], -float(np.min(spare)))
+            line = _line(pair, z[-1], -float(np.min(spare)))
+            if line is None:
+                return None
+            paths[pair] = line
         elif not falls(path.ends[-1], *scale_and_rate(pair), z):
             return None
-        elif np.all(errors[pair] <= allowed):
-            continue
-        else:
-            found = _as_accurate(pair, path, z, allowed)
-        if found is None:
-            return None
-        paths[pair] = found
-    return Stretch(stretch.start, stretch.unit, places, paths)
+        elif np.any(errors[pair] > allowed):
+            rough[pair] = path, allowed
+    finer = _as_accurate(rough, z)
+    return (
+        None if finer is None else Stretch(stretch.start, stretch.unit, places, {**paths, **finer})
+    )
 
 
-def _as_accurate(pair: Sampled, path: Path, z: Complexes, allowed: Floats) -> Path | None:
-    """Return a path whose panels err by e^allowed at most at z; None if it is long.
+def _as_accurate(
+    rough: Mapping[Sampled, tuple[Path, Floats]], z: Complexes
+) -> dict[Sampled, Path] | None:
+    """Return paths whose panels err by e^allowed at most at z; None if one is long.
 
     Args:
-        pair: a sampled Gaussian shift.
-        path: of its inner integral.
+        rough: for each pair a path, and what is allowed at each z, shape (n,).
         z: ends of outer panels, shape (n,).
-        allowed: shape (n,).
     """
-    mu, q = scale_and_rate(pair)
-    along = _cut(np.array(path.ends), rising, mu, q, z, allowed, INNER_ELLIPSE)
-    mirror = np.array(path.mirror, np.complex128)
-    if mirror.size:
-        mirror = _cut(mirror, falling, mu, q, z, allowed, INNER_ELLIPSE)
-    if along.size + mirror.size > 2 * MOST_INNER:
+    allowed = {pair: most for pair, (_, most) in rough.items()}
+    along = {pair: np.array(path.ends) for pair, (path, _) in rough.items()}
+    back = {pair: np.array(path.mirror, np.complex128) for pair, (path, _) in rough.items()}
+    along = _cut(along, rising, z, allowed)
+    back = _cut({pair: ends for pair, ends in back.items() if ends.size}, falling, z, allowed)
+    found = {
+        pair: Path(tuple(ends.tolist()), tuple(back[pair].real.tolist()) if pair in back else ())
+        for pair, ends in along.items()
+    }
+    if any(len(path.ends) + len(path.mirror) > 2 * MOST_INNER for path in found.values()):
         return None
-    return Path(tuple(along.tolist()), tuple(mirror.real.tolist()))
+    return found
 
 
 def _line(pair: Sampled, last: complex, digits: float) -> Line | None:
@@ -345,36 +351,44 @@ def _cut_outer(
 
 
 def _cut(
-    ends: Complexes,
-    bound: Callable[[Boxes, float, float], ExponentialSum],
-    mu: float,
-    q: float,
+    paths: Mapping[Sampled, Complexes],
+    bound: Callable[[Boxes, Floats, Floats], ExponentialSum],
     z: Complexes,
-    allowed: Floats,
-    rho: float,
-) -> Complexes:
+    allowed: Mapping[Sampled, Floats],
+) -> dict[Sampled, Complexes]:
     """Return the ends of inner panels, halved until each one's error at all z is at most what is
-    allowed.
+    allowed: those of all pairs together, as one by one they take longer to call.
 
     Args:
-        ends: of panels in the plane of u, shape (panels + 1,).
+        paths: ends of panels in the plane of u, shape (panels + 1,) each.
         bound: of the integrand over boxes.
-        mu, q: of the sampled shift.
-        z: where the sum is used, shape (n,).
+        z: where the sums are used, shape (n,).
         allowed: log of the error that may remain, at each z.
-        rho: parameter of the Bernstein ellipses.
     """
-    new = np.arange(ends.size - 1)
+    found = dict(paths)
+    new = {pair: np.arange(ends.size - 1) for pair, ends in paths.items()}
     for _ in range(_MOST_CUTS):
-        half = np.abs(np.diff(ends))[new] / 2
-        boxes = Boxes(*(side[new] for side in Boxes.around(ends, rho)))
-        terms = bound(boxes, mu, q)
-        size = ExponentialSum(terms.g + panel_error(half, rho, INNER), terms.b).log_moduli(z)
-        large = new[(size > allowed[:, None]).any(axis=0)]
-        if not large.size or ends.size > 2 * MOST_INNER:
+        if not new:
             break
-        ends = np.insert(ends, large + 1, (ends[large] + ends[large + 1]) / 2)
-        # both halves of what was cut, after what was cut before it
-        new = (large + np.arange(large.size))[:, None] + np.arange(2)
-        new = new.ravel()
-    return ends
+        sizes = [places.size for places in new.values()]
+        starts = np.concatenate([found[pair][places] for pair, places in new.items()])
+        stops = np.concatenate([found[pair][places + 1] for pair, places in new.items()])
+        mu, q = np.repeat(np.array([scale_and_rate(pair) for pair in new]), sizes, axis=0).T
+        terms = bound(Boxes.between(starts, stops, INNER_ELLIPSE), mu, q)
+        rule = panel_error(np.abs(stops - starts) / 2, INNER_ELLIPSE, INNER)
+        error = ExponentialSum(terms.g + rule, terms.b).log_moduli(z)
+        most = np.repeat(np.array([allowed[pair] for pair in new]), sizes, axis=0).T
+        large = np.split((error > most).any(axis=0), np.cumsum(sizes)[:-1])
+        halved = {
+            pair: places[among]
+            for (pair, places), among in zip(new.items(), large, strict=True)
+            if among.any()
+        }
+        new = {}
+        for pair, places in halved.items():
+            ends = found[pair]
+            if ends.size <= 2 * MOST_INNER:
+                found[pair] = np.insert(ends, places + 1, (ends[places] + ends[places + 1]) / 2)
+                # both halves of what was cut, after what was cut before it
+                new[pair] = ((places + np.arange(places.size))[:, None] + np.arange(2)).ravel()
+    return found

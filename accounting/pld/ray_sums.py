@@ -150,7 +150,7 @@ def scale_and_rate(pair: Sampled) -> tuple[float, float]:
     return sqrt(pair.base.mu_squared), float(pair.rate)
 
 
-def log_ratio(u: Complexes, mu: float, q: float) -> Complexes:
+def log_ratio(u: Complexes, mu: float | Floats, q: float | Floats) -> Complexes:
     """Return log r(u) where Im u < π/μ or q |e^v| > 1 - q, continued from real u.
 
     Where |(1-q)/q e^{-v}| < 3/4 it is v + log q + log1p of that, else log1p(q (e^v - 1)): both are
@@ -158,13 +158,13 @@ def log_ratio(u: Complexes, mu: float, q: float) -> Complexes:
 
     Args:
         u: points, any shape.
-        mu, q: of the sampled shift.
+        mu, q: of the sampled shift, or one of each a point.
     """
     v = mu * u - mu * mu / 2
     far = (1 - q) / q * np.exp(-np.clip(v.real, -700.0, 700.0)) < 0.75
     odds: Complexes = np.asarray(q * np.expm1(np.where(far, 0, v)), np.complex128)
     rest: Complexes = np.asarray((1 - q) / q * np.exp(-np.where(far, v, 700.0)), np.complex128)
-    near, beyond = log1p_complex(odds), v + log(q) + log1p_complex(rest)
+    near, beyond = log1p_complex(odds), v + np.log(q) + log1p_complex(rest)
     return np.asarray(np.where(far, beyond, near), np.complex128)
 
 
@@ -186,14 +186,15 @@ class Shape(NamedTuple):
 
 SHAPES = (
     Shape(1.3, 0.3, 4.0),
+    Shape(1.3, 0.3, inf),
     Shape(1.3, 0.15, 4.0),
     Shape(1.3, 0.5, 0.5),
-    Shape(1.3, 0.3, inf),
     Shape(1.3, 0.15, inf),
     Shape(1.3, 0.6, inf),
 )
-"""What is tried in turn: gentle ramps first, then steep ones for rates that are not small, and
-those that leave the axis at once (an infinite `met`).
+"""What is tried in turn: a ramp that serves nearly always, and one that leaves the axis at once (an
+infinite `met`), the shorter of which is taken; then gentle ones, and steep ones for rates that are
+not small.
 """
 
 TALL = (Shape(1.3, 0.3, inf, inf), Shape(1.3, 0.6, inf, inf), Shape(1.3, 0.15, inf, inf))
@@ -255,19 +256,24 @@ class Boxes(NamedTuple):
 
     @classmethod
     def around(cls, ends: Complexes, rho: float) -> "Boxes":
-        """Return boxes around the ellipses of parameter `rho` >= 1 of panels.
+        """Return boxes around the ellipses of parameter `rho` >= 1 of the panels of a path."""
+        return cls.between(ends[:-1], ends[1:], rho)
+
+    @classmethod
+    def between(cls, starts: Complexes, stops: Complexes, rho: float) -> "Boxes":
+        """Return boxes around the ellipses of parameter `rho` >= 1 of panels, shape (n,) each.
 
         A segment of direction h has an ellipse whose half-axes are h (ρ ± 1/ρ)/2; its box has the
         half-sides hypot(Re along, Im across) and hypot(Im along, Re across).
         """
-        middle, half = (ends[1:] + ends[:-1]) / 2, np.diff(ends) / 2
+        middle, half = (stops + starts) / 2, (stops - starts) / 2
         along, across = half * (rho + 1 / rho) / 2, half * (rho - 1 / rho) / 2
         x = np.hypot(along.real, across.imag)
         y = np.hypot(along.imag, across.real)
         return cls(middle.real - x, middle.real + x, middle.imag - y, middle.imag + y)
 
 
-def rising(boxes: Boxes, mu: float, q: float) -> ExponentialSum:
+def rising(boxes: Boxes, mu: float | Floats, q: float | Floats) -> ExponentialSum:
     """Return bounds on |φ r^{1+z}| over boxes, Im z >= 0; infinite where a box is no good.
 
     Where q |e^v| >= 2 (1-q), r = q e^v (1 + η e^{-v}) has an argument of at least Im v - asin(η
@@ -287,7 +293,7 @@ def rising(boxes: Boxes, mu: float, q: float) -> ExponentialSum:
     return ExponentialSum(np.where(good, density + size, inf) + 0j, size + 1j * turn)
 
 
-def falling(boxes: Boxes, mu: float, q: float) -> ExponentialSum:
+def falling(boxes: Boxes, mu: float | Floats, q: float | Floats) -> ExponentialSum:
     """Return bounds on |φ r^{-z}| over boxes around real u, μ |Im u| < π/2, Im z >= 0.
 
     |r^{-z}| = |r|^{-x} e^{y arg r}: |r| >= Re r >= 1 - q + q e^v cos(μ Im u) at the left end, and

@@ -1,44 +1,52 @@
 """The estimator's defaults over epsilon, parties and data sets, beside the best of tuned rivals.
 
     python benchmarks/utility_grid.py                    # five data sets: hours on one core
-    python benchmarks/utility_grid.py --only digits --splits 2
+    python benchmarks/utility_grid.py --only digits --splits 4
+    python benchmarks/utility_grid.py --raw >> cells.jsonl          # every accuracy, a line a cell
+    python benchmarks/utility_grid.py --table cells.jsonl           # the table of such lines
 
 A cell is a data set, a number of parties with at least 20 records each, and an epsilon (delta 1e-5,
 replace-one, noise per party). Its rivals are DP-SGD at five settings of steps, rounds and
 intercept, the same ADMM with the settings for a third and for three times the epsilon and without a
-metric, and output perturbation. Each method's plan is proved once a cell, by the estimator, and run
-on all splits.
+metric, and output perturbation. Each method's plan is proved once a cell, as the estimator proves
+it, and run on all splits.
 
 `lost` is to the rival that is best on the other half of the splits, even or odd, so that no rival
 is chosen by the noise that it is compared in; `to luckiest` is to the best on the same splits,
 which flatters it. The defaults pass where `lost` is within 0.5 points or two standard errors of the
 difference over splits, and they are not below the majority by more than two standard errors; `both`
-says that they pass by `to luckiest` as well. Rows are those of docs/utility.md.
+says that they pass by `to luckiest` as well. The majority is the larger class of the whole set, one
+answer for all splits: which class is the larger one of a split's test records, no training record
+tells. Rows are those of docs/utility.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import sqrt
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.model_selection import train_test_split
-from utility import DELTA, Rows, adult, estimator, sgd, split
+from utility import DELTA, Rows, adult, sgd, split
 
 from dpledger.mechanisms import (
     Adjacency,
     DataShape,
+    Event,
     EventList,
     PrivateDataset,
     SamplingCurator,
 )
 from dpledger.mechanisms.sampling import SeededSampler, SimulationSampler
 from dpledger.runs.estimators.rows import with_constant
+from dpledger.runs.pipeline import Terms, calibrate_proved
 from dpledger.solvers import (
     ClassShares,
     ModelSolver,
@@ -46,6 +54,7 @@ from dpledger.solvers import (
     classifier_defaults,
     consensus_defaults,
 )
+from dpledger.solvers.planning import planned_events
 
 EPSILONS = (0.05, 0.2, 1.0, 3.0, 10.0)
 PARTIES = (1, 10, 100, 1000)
@@ -130,6 +139,29 @@ def rivals(epsilon: float) -> Iterator[tuple[str, Algorithm, bool]]:
     yield "output perturbation", lambda z, _: OutputPerturbation(z), True
 
 
+def dealt(rows: np.ndarray, labels: np.ndarray, parties: int, *, constant: bool) -> PrivateDataset:
+    """Return training records dealt to parties in turn, with a constant if so wished."""
+    return PrivateDataset(
+        np.asarray(with_constant(rows)) if constant else rows,
+        labels,
+        adjacency=Adjacency.REPLACE_ONE,
+        row_bound=1.0,
+        party_of=np.arange(len(labels)) % parties,
+        parties=tuple(f"party-{i + 1}" for i in range(parties)),
+    )
+
+
+def proved(shape: DataShape, epsilon: float, made: Algorithm) -> float:
+    """Return the least noise multiplier at which a plan is proved, as the estimator finds it."""
+    planned = PrivateDataset.planned(shape)
+
+    def events(noise_multiplier: float) -> tuple[Event, ...]:
+        return planned_events(made(noise_multiplier, shape).solve, planned)
+
+    terms = Terms(DELTA, None, (), 1)
+    return calibrate_proved(events, epsilon=epsilon, terms=terms).noise_multiplier
+
+
 def accuracies(
     data: Sequence[Rows],
     parties: int,
@@ -138,9 +170,8 @@ def accuracies(
     intercept: bool,
     *,
     noise: int,
-    **own: Any,
-) -> np.ndarray:
-    """Return the accuracy on each split, of shape (splits,), at the noise of a proved fit.
+) -> list[float]:
+    """Return the accuracy on each split, at the noise of a proved plan.
 
     Args:
         data: splits, of one number of records.
@@ -149,41 +180,47 @@ def accuracies(
         made: the algorithm, from noise multiplier and shape.
         intercept: whether rows get a constant.
         noise: seed of the first split's noise; the others' follow.
-        own: of the estimator that finds the noise, in place of `made`; {} for its defaults.
     """
-    fitted = estimator(epsilon, parties, 0, fit_intercept=intercept, **own).fit(*data[0][:2])
-    found = []
+    found: list[float] = []
+    multiplier = None
     for seed, (rows, labels, test, truth) in enumerate(data, noise):
-        train, held = (with_constant(each) if intercept else each for each in (rows, test))
-        private = PrivateDataset(
-            np.asarray(train),
-            labels,
-            adjacency=Adjacency.REPLACE_ONE,
-            row_bound=1.0,
-            party_of=np.arange(len(labels)) % parties,
-            parties=tuple(f"party-{i + 1}" for i in range(parties)),
-        )
-        solver = made(fitted.noise_multiplier_, private.shape)
+        private = dealt(rows, labels, parties, constant=intercept)
+        if multiplier is None:
+            multiplier = proved(private.shape, epsilon, made)
+        solver = made(multiplier, private.shape)
         # Laplace noise has no simulation, only the exact one
         exact = isinstance(solver, ClassShares)
         sampler = SeededSampler(seed) if exact else SimulationSampler(seed)
-        curator = SamplingCurator(EventList(), sampler)
-        model = solver.solve(private, curator).model
-        found.append(np.mean((np.asarray(held @ model) > 0.0) == (truth > 0.0)))
-    return np.array(found)
+        model = solver.solve(private, SamplingCurator(EventList(), sampler)).model
+        held = with_constant(test) if intercept else test
+        found.append(float(np.mean((np.asarray(held @ model) > 0.0) == (truth > 0.0))))
+    return found
+
+
+def methods(epsilon: float) -> Iterator[tuple[str, Algorithm, bool]]:
+    """Yield the defaults and their rivals, as `rivals` does."""
+    yield "defaults", consensus(epsilon, rows=False), True
+    yield from rivals(epsilon)
 
 
 def cell(
     name: str, data: Sequence[Rows], parties: int, epsilon: float, noise: int
-) -> tuple[str, bool, bool]:
-    """Return a cell's row, whether the defaults pass, and whether by both comparisons."""
-    defaults = consensus(epsilon, rows=False)
-    own = accuracies(data, parties, epsilon, defaults, True, noise=noise)
-    found = {
-        rival: accuracies(data, parties, epsilon, made, intercept, noise=noise, algorithm=made)
-        for rival, made, intercept in rivals(epsilon)
+) -> dict[str, Any]:
+    """Return a cell's name, and of each method and of the majority the accuracy on all splits."""
+    labels = np.concatenate([data[0][1], data[0][3]])
+    larger = 1.0 if np.mean(labels > 0) > 0.5 else -1.0
+    found: dict[str, Any] = {
+        method: accuracies(data, parties, epsilon, made, intercept, noise=noise)
+        for method, made, intercept in methods(epsilon)
     }
-    majority = np.array([max(np.mean(d[3] > 0), np.mean(d[3] < 0)) for d in data])
+    found["majority"] = [float(np.mean(d[3] * larger > 0.0)) for d in data]
+    return {"data": name, "parties": parties, "epsilon": epsilon, "found": found}
+
+
+def row(measured: dict[str, Any]) -> tuple[str, bool, bool]:
+    """Return a cell's row, whether the defaults pass, and whether by both comparisons."""
+    found = {method: np.array(values) for method, values in measured["found"].items()}
+    own, majority = found.pop("defaults"), found.pop("majority")
 
     def error(differences: np.ndarray) -> float:
         return float(differences.std(ddof=1)) / sqrt(len(differences))
@@ -191,7 +228,7 @@ def cell(
     def best(chosen: slice) -> str:
         return max(found, key=lambda rival: float(found[rival][chosen].mean()))
 
-    lost, halves = np.empty(len(data)), (slice(0, None, 2), slice(1, None, 2))
+    lost, halves = np.empty(len(own)), (slice(0, None, 2), slice(1, None, 2))
     for here, there in (halves, halves[::-1]):
         lost[here] = found[best(there)][here] - own[here]
     luckiest = best(slice(None))
@@ -203,13 +240,30 @@ def cell(
     above = bool(below.mean() <= 2.0 * error(below))
     passes, both = above and within(lost), above and within(lost) and within(flattered)
     words = (
-        f"| {name} | {parties} | {epsilon:g} | {100 * own.mean():.2f} | "
-        f"{100 * majority.mean():.2f} | {100 * found[luckiest].mean():.2f}, {luckiest} | "
+        f"| {measured['data']} | {measured['parties']} | {measured['epsilon']:g} | "
+        f"{100 * own.mean():.2f} | {100 * majority.mean():.2f} | "
+        f"{100 * found[luckiest].mean():.2f}, {luckiest} | "
         f"{100 * lost.mean():+.2f} ± {100 * error(lost):.2f} | "
         f"{100 * flattered.mean():+.2f} ± {100 * error(flattered):.2f} | "
         f"{'both' if both else 'yes' if passes else 'no'} |"
     )
     return words, passes, both
+
+
+def cells(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Yield the cells that the arguments name, as soon as they are measured, or those of a file."""
+    if given.table is not None:
+        yield from map(json.loads, Path(given.table).read_text(encoding="utf-8").splitlines())
+        return
+    for name in (*data_sets(), "Adult, 45,222 x 104"):
+        if given.only.lower() not in name.lower():
+            continue
+        data = splits_of(name, given.splits, given.first)
+        for parties in given.parties:
+            if len(data[0][0]) < LEAST_RECORDS * parties:
+                continue
+            for epsilon in given.epsilons:
+                yield cell(name.partition(",")[0], data, parties, epsilon, given.noise)
 
 
 def main() -> None:
@@ -221,25 +275,24 @@ def main() -> None:
     parser.add_argument("--epsilons", type=float, nargs="+", default=EPSILONS)
     parser.add_argument("--first", type=int, default=500, help="seed of the first split")
     parser.add_argument("--noise", type=int, default=0, help="seed of the first split's noise")
+    parser.add_argument("--raw", action="store_true", help="print every accuracy, a line a cell")
+    parser.add_argument("--table", metavar="FILE", help="of what `--raw` printed, in place of runs")
     given = parser.parse_args()
+    if given.raw:
+        for measured in cells(given):
+            print(json.dumps(measured), flush=True)
+        return
     print(
         "| data | parties | ε | defaults, % | majority | best rival | lost | to luckiest | passes |"
     )
     print("|---|---|---|---|---|---|---|---|---|")
     passed: list[tuple[bool, bool]] = []
-    for name in (*data_sets(), "Adult, 45,222 x 104"):
-        if given.only.lower() not in name.lower():
-            continue
-        data = splits_of(name, given.splits, given.first)
-        for parties in given.parties:
-            if len(data[0][0]) < LEAST_RECORDS * parties:
-                continue
-            for epsilon in given.epsilons:
-                words, *passes = cell(name.partition(",")[0], data, parties, epsilon, given.noise)
-                print(words, flush=True)
-                passed.append((passes[0], passes[1]))
+    for measured in cells(given):
+        words, *passes = row(measured)
+        print(words, flush=True)
+        passed.append((passes[0], passes[1]))
     by_half, by_both = (sum(column) for column in zip(*passed, strict=True))
-    print(f"{given.splits} splits: {by_half} of {len(passed)} cells pass, {by_both} by both")
+    print(f"{by_half} of {len(passed)} cells pass, {by_both} by both")
 
 
 if __name__ == "__main__":

@@ -14,16 +14,17 @@ may be extrapolated (momentum; Nesterov 2004, section 2.2), and iterates may be 
 
 A run may buy a metric (`Centring`): rows share one long direction, their mean, and so does every
 gradient. The noisy mean row, released once, is taken off every row, and what is left is cut to a
-smaller radius: every later release has a smaller sensitivity, and steps are taken in coordinates
-in which the loss bends about equally in all directions. Its noise is known, so that it is shrunk by
+smaller radius: every later release has a smaller sensitivity, and steps are taken in coordinates in
+which the loss bends about equally in all directions. Its noise is known, so that it is shrunk by
 the positive part of James and Stein (1961) first: where noise hides it, hardly anything is taken
 off. With `scaling` the noisy mean squares of what is left are bought as well, and columns scaled to
 equal ones. With `stretching` nothing more is bought: since no row is above its bound, a long mean
 row leaves little to differ from it, by so much at most: mean |a - m|² = mean |a|² - |m|². Where
 that is below the radius, what is left is stretched to it. Where the noise of the mean row is too
 long for that, steps may be longer instead (`Centring.longer`): rows that are alike have scores that
-noise moves alike. The model is linear in the rows as they were, because one of their columns holds
-a public constant that carries the intercept.
+noise moves alike. And what stands for the constant may be less (`Centring.standing`): rows less a
+mean row that errs have its error in common. The model is linear in the rows as they were, because
+one of their columns holds a public constant that carries the intercept.
 
 Where the data have public `party_counts`, parties count by their records: each sends its mean
 gradient times its number of records over the least one's.
@@ -100,6 +101,10 @@ class Centring:
             that they are shorter than the radius; only where columns are not scaled.
         longest: by how much steps may be longer where rows, stretched and cut, differ by less than
             the radius, >= 1; with stretching.
+        least: to which the intercept falls where rows less a noisy mean row have a mean of their
+            own, which stands for a constant as well; with stretching. None for the intercept.
+        hiding: h >= 1, by which steps are shorter than rows that are alike ask for; with
+            stretching.
     """
 
     column: int
@@ -110,6 +115,8 @@ class Centring:
     scaling: bool = False
     stretching: bool = False
     longest: float = 1.0
+    least: float | None = None
+    hiding: float = 1.0
 
     def __post_init__(self) -> None:
         if isinstance(self.column, bool) or not isinstance(self.column, int):
@@ -121,6 +128,9 @@ class Centring:
         require_positive("longest", self.longest)
         if self.longest < 1.0 or (self.longest > 1.0 and not self.stretching):
             raise InvalidParameter("longest", self.longest, "1, or above it with stretching")
+        require_positive("hiding", self.hiding)
+        if self.hiding < 1.0 or (self.hiding > 1.0 and not self.stretching):
+            raise InvalidParameter("hiding", self.hiding, "1, or above it with stretching")
         require_positive("radius", self.radius)
         require_positive("constant", self.constant)
         require_positive("intercept", self.intercept)
@@ -128,6 +138,11 @@ class Centring:
             raise InvalidParameter("constant", self.constant, "in (0, 1)")
         if self.intercept > 1.0:
             raise InvalidParameter("intercept", self.intercept, "in (0, 1]")
+        if self.least is not None:
+            require_positive("least", self.least)
+            if self.least > self.intercept or not self.stretching:
+                expected = f"at most intercept={self.intercept}, with stretching"
+                raise InvalidParameter("least", self.least, expected)
 
     @property
     def _largest_factor(self) -> float:
@@ -150,6 +165,25 @@ class Centring:
         factors[..., self.column] = 1.0
         return np.minimum(factors, self._largest_factor)
 
+    def standing(
+        self, seen: FloatArray, noise_std: float, row_bound: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return what stands for the constant in centred rows, in units of rows, and by what factor
+        rows are longer then so that both fill the radius; both of shape (...).
+
+        The shrunk mean row errs, and rows less it have that error in common, which the descent uses
+        as it does a constant. So the intercept's square is less by the error's, and not below that
+        of `least`.
+
+        Args:
+            seen, noise_std, row_bound: as of `stretch`.
+        """
+        least = self.intercept if self.least is None else self.least
+        _, _, wrong = self._squares(seen, noise_std, row_bound)
+        squared = np.maximum(self.intercept**2 - wrong / row_bound**2, least**2)
+        factor = np.maximum(1.0, self.radius / np.sqrt(self._own**2 + squared))
+        return factor * np.sqrt(squared) * row_bound, factor
+
     def longer(
         self, seen: FloatArray, noise_std: float, row_bound: float, stretch: FloatArray
     ) -> FloatArray:
@@ -157,22 +191,36 @@ class Centring:
 
         Rows differ from their mean by what the bound leaves beside |mean|², a 25th of it at least
         (below, differences are not told from the doubt about |mean|²), times the stretch; and are
-        cut by what the shrunk mean row errs besides.
+        cut by what the shrunk mean row errs besides. Of rows that differ by a part of what they
+        might, noise hides the less: h² - 1 counts directions, and falls by that part.
 
         Args:
             seen, noise_std, row_bound: as of `stretch`.
             stretch: what it returned.
         """
-        error = (seen.shape[-1] - 1) * noise_std**2
-        squared = np.maximum((seen**2).sum(axis=-1) - error, 0.0)
         whole = (1.0 - self.constant**2) * row_bound**2
+        squared, _, wrong = self._squares(seen, noise_std, row_bound)
         left = np.clip(whole - squared, _LEAST_LEFT * whole, whole)
-        wrong = squared * error / np.maximum(squared + error, 2.0**-60 * row_bound**2)
         factor = np.delete(stretch, self.column, axis=-1).max(axis=-1)
-        own = sqrt(max(self.radius**2 - self.intercept**2, 0.0)) * row_bound
+        own = self._own * row_bound * self.standing(seen, noise_std, row_bound)[1]
         cut = np.minimum(1.0, own / (factor * np.sqrt(left + wrong)))
         found = own / (factor * np.sqrt(left) * cut)
+        found = found * self.hiding / np.sqrt(1.0 + (self.hiding**2 - 1.0) * left / whole)
         return np.asarray(np.clip(found, 1.0, self.longest))[..., None]
+
+    @property
+    def _own(self) -> float:
+        """The radius beside the intercept, in units of the row bound."""
+        return sqrt(max(self.radius**2 - self.intercept**2, 0.0))
+
+    def _squares(
+        self, seen: FloatArray, noise_std: float, row_bound: float
+    ) -> tuple[FloatArray, float, FloatArray]:
+        """Return |mean row|², the noise's and the shrunk mean row's squared error."""
+        error = (seen.shape[-1] - 1) * noise_std**2
+        squared = np.maximum((seen**2).sum(axis=-1) - error, 0.0)
+        wrong = squared * error / np.maximum(squared + error, 2.0**-60 * row_bound**2)
+        return squared, error, wrong
 
     def stretch(self, seen: FloatArray, noise_std: float, row_bound: float) -> FloatArray:
         """Return the columns' factors (..., d), alike but for the constant's, that make rows less
@@ -187,13 +235,13 @@ class Centring:
             noise_std: of an entry.
             row_bound: of rows, the constant's column among them.
         """
-        error = (seen.shape[-1] - 1) * noise_std**2
-        squared = np.maximum((seen**2).sum(axis=-1) - error, 0.0)
+        squared, error, _ = self._squares(seen, noise_std, row_bound)
         doubt = np.sqrt(4.0 * squared + 2.0 * error) * noise_std + 2.0**-20 * row_bound**2
         left = np.maximum((1.0 - self.constant**2) * row_bound**2 - squared, doubt)
         length = np.sqrt(left + error)
-        own = sqrt(max(self.radius**2 - self.intercept**2, 0.0)) * row_bound
-        factors = np.minimum(np.maximum(1.0, own / length), self._largest_factor)
+        filling = self.standing(seen, noise_std, row_bound)[1]
+        factors = filling * np.maximum(1.0, self._own * row_bound / length)
+        factors = np.minimum(factors, self._largest_factor)
         found = np.where(np.arange(seen.shape[-1]) == self.column, 1.0, factors[..., None])
         return np.asarray(found)
 
@@ -426,7 +474,8 @@ class ConsensusDpAdmm:
         noise_std = self._mean_noise(metric, mean_row, weights)
         seen = bought(mean_row, "mean row") * (known == 0.0)
         centre = project_to_ball(shrunk(seen, noise_std, others=shape.features - 1), bound)
-        centre[..., metric.column] = rest
+        standing = metric.standing(seen, noise_std, bound) if metric.stretching else None
+        centre[..., metric.column] = rest if standing is None else known.max() - standing[0]
         rows, scale = (
             CentredRows(dataset, centre, radius=metric.radius * bound),
             np.ones(centre.shape),

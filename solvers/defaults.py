@@ -31,10 +31,21 @@ row then asks for (`Centring.longer`).
 Where noise hides what rows tell, the share of the classes is most of what can be learnt. Let s be
 the noise_std of the mean of labels that the whole budget would buy. Rows of d columns that are
 unlike, of which the best score correlates with the label by r, have a first gradient of the length
-r R/(2 sqrt(d)), in noise of the length s R sqrt(d)/2: that is s d/r times as long. Where s d is
-above four, by a factor h, the constant is h times as large and tau h times as short: a score's
-noise is then less than what the constant learns of unequal classes. Most data have fewer directions
-than columns, and tell more than such rows: so the limit is four and not r.
+r R/(2 sqrt(d)), in noise of the length s R sqrt(d)/2: that is s d/r times as long. Its cosine with
+the best score is 1/h, h = sqrt(1 + (s d/r)²). So tau is h times as short, and the constant h times
+as large: a score's noise is then less than what the constant learns of unequal classes. Most data
+have fewer directions than columns, and tell more than rows of d: r stands at 1.5.
+
+Which data have fewer, a mean row that is bought shows. Rows that differ from it by a part p of what
+they might are taken for rows of p as many directions, and steps are longer again, by h/sqrt(1 + (h²
+- 1) p). Where none is bought nothing tells, and h is s d/4, where that is above one.
+
+The part q = intercept²/radius² of a row's square stands for the constant. It is as if the mean
+label were bought for that share of the budget: its noise is s/sqrt(q), and rows keep 1 - q. Classes
+of 62 and 38 % have a mean label of 1/4, two deviations of which are 1/8. What the constant takes
+from rows, q, and its squared noise in that unit, 64 s²/q, are together least at q = 8 s. Rows less
+a noisy mean row have its error in common, which stands for a constant as well: by so much the
+intercept's square is less (`Centring.standing`).
 
 Source: the time of early stopping as a regulariser, Yao, Rosasco and Caponnetto (2007); the noise
 of accumulated Gaussian steps is the calculation above.
@@ -90,6 +101,16 @@ of the grid's sets)."""
 _HIDING = 4.0
 """s d above which rows tell too little. On generated rows two is better on average: unequal classes
 gain more than equal ones lose. At four equal ones lose hardly anything up to s d = 6."""
+
+_HIDING_UNLIKE = 1.5
+"""r of rows whose mean is bought. At one normal rows gain 0.3 points and binary ones lose 0.5
+(splits 700 to 723 of the grid's sets)."""
+
+_LONG_NOISE = 1.2
+"""h from which steps may be longer whatever share a mean row gets: s d is then about one."""
+
+_STANDING, _MOST_STANDING = 8.0, 1 / 3
+"""q/s, and the most of q: beyond, what rows may still tell is cut for a number that noise hides."""
 
 _REGRESSION_INTERCEPT = 0.35
 """What stands for the constant in a regression's rows, in units of the row bound: less is less
@@ -194,18 +215,20 @@ def consensus_defaults(
         mu /= threat_model.total(1.0, parties=len(shape.parties))
         shape = summed_shape(shape)
     metric = None if column is None else Centring(column, constant=constant)
-    hiding = (
-        1.0
-        if metric is None
-        else max(1.0, _mean_noise(shape, Fraction(1), mu) * shape.features / _HIDING)
-    )
+    hiding, noise_std = 1.0, _mean_noise(shape, Fraction(1), mu)
     if metric is not None and _hidden(shape, metric, mu):
         metric = _unbought(replace(metric, intercept=_KNOWN_INTERCEPT))
+        hiding = max(1.0, noise_std * shape.features / _HIDING)
     elif metric is not None and regularisation <= _LARGEST_SCALED:
-        scaling, share = _seen(shape, metric, mu), _best_share(shape, metric, mu)
+        scaling = _seen(shape, metric, mu)
         metric = replace(metric, scaling=scaling, stretching=not scaling)
-        if metric.stretching and share > metric.share:
-            metric = replace(metric, share=share, longest=1.0 if rounds else _LONGEST)
+        if metric.stretching:
+            hiding = sqrt(1.0 + (noise_std * shape.features / _HIDING_UNLIKE) ** 2)
+            longest = 1.0 if rounds else _LONGEST * hiding
+            share = _best_share(shape, metric, mu)
+            metric = replace(_standing(metric, noise_std), hiding=hiding)
+            if share > metric.share or hiding > _LONG_NOISE:
+                metric = replace(metric, share=max(share, metric.share), longest=longest)
     metric = None if metric is None else _raised(metric, hiding)
     loss, metric, time = _cut_as_noise_asks(shape, metric, mu)
     radius, left = _radius(shape, metric), 1.0 if metric is None else 1.0 - metric.share
@@ -379,7 +402,9 @@ def _cut_as_noise_asks(
     """Return loss and metric, and tau: slopes and rows are cut unless noise is negligible."""
     whole = None
     if metric is not None:
-        whole = replace(metric, radius=1.0, scaling=False, stretching=False, longest=1.0)
+        whole = replace(
+            metric, radius=1.0, scaling=False, stretching=False, longest=1.0, least=None, hiding=1.0
+        )
     loss = _loss(shape, cut=False)
     time = _time(shape, loss, whole, mu)
     # beyond, what is left is the error of so many rounds, and a cut would only bias the optimum
@@ -421,6 +446,14 @@ def _raised(metric: Centring, factor: float) -> Centring:
     larger = min(1.0, factor * metric.intercept)
     radius = sqrt(metric.radius**2 - metric.intercept**2 + larger**2)
     return replace(metric, intercept=larger, radius=radius)
+
+
+def _standing(metric: Centring, noise_std: float) -> Centring:
+    """Return the metric with as much for the constant as the noise of the mean label asks for."""
+    part = min(_MOST_STANDING, _STANDING * noise_std)
+    wanted = sqrt((metric.radius**2 - metric.intercept**2) * part / (1.0 - part))
+    least = replace(metric, least=metric.intercept)
+    return _raised(least, max(1.0, wanted / metric.intercept))
 
 
 def _unbought(metric: Centring) -> Centring:

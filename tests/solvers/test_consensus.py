@@ -10,6 +10,7 @@
 8. The least noise for a target is certified; under a sum it is sqrt(P) times less in the model.
 """
 
+import itertools
 from dataclasses import replace
 from fractions import Fraction
 from math import sqrt
@@ -298,6 +299,64 @@ def test_steps_are_longer_where_rows_differ_by_little() -> None:
     assert found[0, 0] == 1.0
 
 
+def test_steps_are_longer_again_where_rows_are_alike_though_noise_hides_them() -> None:
+    """By h where rows do not differ, by 1 where they differ by all they can."""
+    width = 30
+    plain = Centring(width, stretching=True, longest=100.0)
+    hidden = replace(plain, hiding=3.0)
+
+    def ratio(length: float) -> float:
+        seen = np.append(np.full(width, length / sqrt(width)), 0.0)
+        found = [
+            each.longer(seen, 0.0, 1.0, each.stretch(seen, 0.0, 1.0)) for each in (hidden, plain)
+        ]
+        return float((found[0] / found[1]).item())
+
+    assert ratio(0.0) == pytest.approx(1.0)
+    # a 25th of what they can differ by is the least that is told
+    for length, part in [(0.3, 1.0 - 0.3**2 / 0.5), (0.6, 1.0 - 0.6**2 / 0.5), (0.7071, 0.04)]:
+        assert ratio(length) == pytest.approx(3.0 / sqrt(1.0 + 8.0 * part), rel=1e-9)
+
+
+def test_less_stands_for_the_constant_where_rows_have_an_error_in_common() -> None:
+    width = 30
+    metric = Centring(width, radius=0.5, intercept=0.4, least=0.1, stretching=True)
+    for unit, (length, noise_std) in itertools.product(
+        (1.0, 3.0), [(0.0, 0.1), (0.68, 0.0), (0.68, 0.03), (0.68, 0.06), (0.68, 0.3)]
+    ):
+        # |seen|² as it is expected to be
+        error = width * noise_std**2
+        size = unit * sqrt(length**2 + error)
+        seen = np.append(np.full(width, size / sqrt(width)), 0.0)
+        wrong = length**2 * error / (length**2 + error) if length > 0.0 else 0.0
+        kept = max(0.4**2 - wrong, 0.1**2)
+        constant, factor = metric.standing(seen, unit * noise_std, unit)
+        # rows of 0.3 and this constant fill the radius, in the same proportion
+        assert factor == pytest.approx(0.5 / sqrt(0.3**2 + kept), rel=1e-6)
+        assert constant / unit == pytest.approx(sqrt(kept) * factor, rel=1e-6)
+        assert constant**2 + (0.3 * unit * factor) ** 2 == pytest.approx((0.5 * unit) ** 2)
+        always = replace(metric, least=None).standing(seen, unit * noise_std, unit)
+        assert always == (pytest.approx(0.4 * unit), 1.0)
+
+
+def test_what_stands_for_the_constant_is_in_every_row() -> None:
+    """A run with a mean row that errs is one whose known constant is what stands for it.
+
+    Both learn labels of one class from rows of zeros but for the constant: after one step from 0
+    the model's constant is the step times the slope times what stands for it, over the constant.
+    """
+    rows = np.hstack([np.zeros((50, 4)), np.full((50, 1), sqrt(0.5))])
+    data = PrivateDataset(rows, np.ones(50), adjacency=Adjacency.REPLACE_ONE, row_bound=1.0)
+    for intercept, least in [(0.4, None), (0.4, 0.1), (0.2, 0.1)]:
+        metric = Centring(
+            4, share=0.5, radius=0.5, intercept=intercept, least=least, stretching=True
+        )
+        solver = ConsensusDpAdmm(1, 0.0, 1.0, metric=metric)
+        model = run(solver, data)[0].model
+        # without noise the mean row is 0, and nothing is in common
+        assert model[-1] == pytest.approx(0.5 * intercept**2 / sqrt(0.5), rel=1e-6)
+
+
 def test_longer_steps_are_a_longer_step_size() -> None:
     """Of one run with noise, the models: every message of it is the same but for where it is."""
     rng = np.random.default_rng(2)
@@ -418,6 +477,11 @@ def test_bad_settings_are_refused(changed: dict[str, Any], words: str) -> None:
         {"stretching": True, "share": 0.0},
         {"longest": 2.0},
         {"longest": 0.5, "stretching": True},
+        {"hiding": 2.0},
+        {"hiding": 0.5, "stretching": True},
+        {"least": 0.1},
+        {"least": 0.3, "stretching": True},
+        {"least": 0.0, "stretching": True},
         {"share": 1.0},
         {"radius": 0.0},
         {"constant": 2.0},

@@ -118,7 +118,9 @@ def test_it_is_chosen_where_noise_hides_rows_and_classes() -> None:
 
     assert chosen(398, 31) is ClassShares
     assert chosen(398, 6) is ConsensusDpAdmm  # few columns: s d = 1.7
-    assert chosen(1257, 65) is ConsensusDpAdmm  # s = 0.09
+    assert chosen(1257, 65) is ConsensusDpAdmm  # s = 0.09, s d = 6
+    assert chosen(1257, 91) is ClassShares  # s d = 8.4
+    assert chosen(1257, 85) is ConsensusDpAdmm  # s d = 7.8
     assert chosen(398, 31, epsilon=1.0) is ConsensusDpAdmm
     assert chosen(398, 31, rounds=4) is ConsensusDpAdmm
     assert chosen(398, 31, column=None) is ConsensusDpAdmm

@@ -367,10 +367,13 @@ def _curve(
 
     Of truncated batches, where delta does not pay for cuts and no rule prices them: infinite.
     """
-    group = run.records_per_unit
+    group, found = run.records_per_unit, np.asarray(deltas, dtype=np.float64)
+    if found.ndim != 1:
+        raise InvalidParameter("deltas.shape", found.shape, "(n,)")
+    for delta in found:
+        require_open_unit("delta", float(delta))
     if run.largest_batch is None:
         return _points(run.events(noise_multiplier), deltas, grade, group, select)
-    found = np.asarray(deltas, dtype=np.float64)
     epsilons = np.full(found.shape, inf)
     parts = [run.within(float(delta)) for delta in found]
     for priced in dict.fromkeys(each for each, _ in parts):

@@ -52,6 +52,8 @@ _GRID_PER_EPSILON = 1e-3
 
 # grids and differences are relative to epsilon, or to this where epsilon is smaller
 _LEAST_EPSILON = 1e-2
+# above it e^epsilon is beyond what they compute with
+_LARGEST_EPSILON = 500.0
 # grid points times compositions: a few seconds
 _MOST_WORK = 1e6
 
@@ -142,6 +144,8 @@ def crosscheck(events: Iterable[Event], *, delta: Number, price: Price = _guaran
     case = _Case(listed, delta, price(listed, delta), price)
     name = f"dp-accounting {version('dp-accounting')}"
     try:
+        if _LARGEST_EPSILON < case.ours.upper_float < inf:
+            raise Untranslatable(f"they compute in doubles up to epsilon {_LARGEST_EPSILON:g}")
         lists = [_translated(found) for found in _lists(listed)]
     except Untranslatable as unknown:
         skipped = tuple(_skipped(f"{name} {kind}", str(unknown)) for kind in ("RDP", "PLD"))
@@ -168,6 +172,7 @@ class _Case:
 
 
 _Counts = Counter[Mechanism]
+_Leaves = list[tuple[Any, int]]
 
 
 def _lists(events: Iterable[Event]) -> list[_Counts]:
@@ -208,22 +213,30 @@ def _unrolled(mechanism: Mechanism) -> tuple[Mechanism, int]:
     return mechanism, times
 
 
-def _translated(mechanisms: _Counts) -> Counter[Any]:
-    """Return their events of mechanisms, with how often each runs; raise `Untranslatable`."""
-    translated: Counter[Any] = Counter()
+def _translated(mechanisms: _Counts) -> _Leaves:
+    """Return their events of mechanisms, with how often each runs; raise `Untranslatable`.
+
+    Equal ones are composed at once; theirs of several samples have no hash.
+    """
+    hashed: Counter[Any] = Counter()
+    others: _Leaves = []
     for mechanism, times in mechanisms.items():
-        translated[dp_event_of(mechanism)] += times
-    return translated
+        leaf = dp_event_of(mechanism)
+        try:
+            hashed[leaf] += times
+        except TypeError:
+            others.append((leaf, times))
+    return [*hashed.items(), *others]
 
 
-def _relation(peer: Any, leaves: Counter[Any]) -> Any:
+def _relation(peer: Any, leaves: _Leaves) -> Any:
     """Return the relation under which their accountant knows all these events."""
     replacing = (
         peer.RandomizedResponseDpEvent,
         peer.SampledWithoutReplacementDpEvent,
         peer.SampledWithReplacementDpEvent,
     )
-    if any(isinstance(leaf, replacing) for leaf in leaves):
+    if any(isinstance(leaf, replacing) for leaf, _ in leaves):
         return peer.NeighboringRelation.REPLACE_ONE
     return peer.NeighboringRelation.ADD_OR_REMOVE_ONE
 
@@ -236,7 +249,7 @@ def _skipped(name: str, reason: str) -> PeerCheck:
 # --- RDP ---------------------------------------------------------------------------------------
 
 
-def _rdp(peer: Any, name: str, lists: list[Counter[Any]], case: _Case) -> PeerCheck:
+def _rdp(peer: Any, name: str, lists: list[_Leaves], case: _Case) -> PeerCheck:
     """Return what their RDP accountant says, and whether its conversion explains the difference.
 
     Their orders are a fixed grid; the best order for our epsilon is added to it, so that what is
@@ -253,9 +266,9 @@ def _rdp(peer: Any, name: str, lists: list[Counter[Any]], case: _Case) -> PeerCh
     extra_orders = [] if expected is None else [expected[1]]
     orders = [*peer.rdp.rdp_privacy_accountant.DEFAULT_RDP_ORDERS, *extra_orders]
 
-    def epsilon_of(leaves: Counter[Any]) -> float:
+    def epsilon_of(leaves: _Leaves) -> float:
         accountant = peer.rdp.RdpAccountant(orders, _relation(peer, leaves))
-        for leaf, times in leaves.items():
+        for leaf, times in leaves:
             accountant.compose(leaf, times)
         return float(accountant.get_epsilon(float(case.delta)))
 
@@ -280,9 +293,9 @@ def _rdp(peer: Any, name: str, lists: list[Counter[Any]], case: _Case) -> PeerCh
     return PeerCheck(name, Status.DISAGREES, theirs, gap, False, words)
 
 
-def _expected_rdp(lists: list[Counter[Any]], peer: Any, case: _Case) -> tuple[float, float] | None:
+def _expected_rdp(lists: list[_Leaves], peer: Any, case: _Case) -> tuple[float, float] | None:
     """Return what the best order of RDP makes of our epsilon, and that order; Gaussians only."""
-    gaussian = all(isinstance(leaf, peer.GaussianDpEvent) for leaves in lists for leaf in leaves)
+    gaussian = all(isinstance(leaf, peer.GaussianDpEvent) for leaves in lists for leaf, _ in leaves)
     if not gaussian or not 0 < case.ours.upper_float < inf:
         return None
     mu = mu_from_epsilon_delta(epsilon=case.ours, delta=case.delta).upper_float
@@ -293,7 +306,7 @@ def _expected_rdp(lists: list[Counter[Any]], peer: Any, case: _Case) -> tuple[fl
 # --- PLD ---------------------------------------------------------------------------------------
 
 
-def _pld(peer: Any, name: str, lists: list[Counter[Any]], case: _Case) -> PeerCheck:
+def _pld(peer: Any, name: str, lists: list[_Leaves], case: _Case) -> PeerCheck:
     """Return what their PLD accountant says, and whether grid or cut tails explain the difference.
 
     It rounds losses up on a grid, so that it may be above ours by a little, and finer grids must
@@ -313,7 +326,7 @@ def _pld(peer: Any, name: str, lists: list[Counter[Any]], case: _Case) -> PeerCh
     if gap <= _AGREEMENT:
         words = f"pessimistic on a grid of {grid:.1e}: {gap:.1e} above ours"
         return PeerCheck(name, Status.AGREE, theirs, gap, True, words)
-    cut = _CUT_MASS * max(sum(leaves.values()) for leaves in lists)
+    cut = _CUT_MASS * max(sum(times for _, times in leaves) for leaves in lists)
     if case.delta <= cut or theirs <= case.price(case.events, float(case.delta) - cut).upper_float:
         words = f"{gap:.1e} above ours: their cut tails add a mass of up to {cut:.0e} to delta"
         return PeerCheck(name, Status.LOOSER, theirs, gap, True, words)
@@ -321,7 +334,7 @@ def _pld(peer: Any, name: str, lists: list[Counter[Any]], case: _Case) -> PeerCh
 
 
 def _refined(
-    peer: Any, name: str, lists: list[Counter[Any]], case: _Case, grid: float, theirs: float
+    peer: Any, name: str, lists: list[_Leaves], case: _Case, grid: float, theirs: float
 ) -> PeerCheck:
     """Return what finer grids say where the first one was too coarse.
 
@@ -344,12 +357,12 @@ def _refined(
     return PeerCheck(name, status, theirs, gap, converges, words)
 
 
-def _pld_epsilon(peer: Any, leaves: Counter[Any], delta: Number, grid: float) -> float:
+def _pld_epsilon(peer: Any, leaves: _Leaves, delta: Number, grid: float) -> float:
     """Return their PLD epsilon of one list, around the two properties that the module names."""
     relation = _relation(peer, leaves)
     replacing = relation is peer.NeighboringRelation.REPLACE_ONE
     accountant = peer.pld.PLDAccountant(relation, grid)
-    for leaf, times in leaves.items():
+    for leaf, times in leaves:
         if isinstance(leaf, peer.RandomizedResponseDpEvent):
             for _ in range(times):
                 accountant.compose(leaf)

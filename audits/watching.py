@@ -50,6 +50,10 @@ _PATIENCE = 60.0
 """Seconds that a command may take over new alarms."""
 
 
+_LONGEST_PAUSE = 1e6
+"""Seconds: twelve days."""
+
+
 class AlarmFailed(DpledgerError, RuntimeError):
     """The command that takes alarms did not: they are not remembered, and come again."""
 
@@ -284,6 +288,12 @@ def _alarmed(memory: Memory, found: Sequence[tuple[str, str]]) -> tuple[Alarm, .
             new.append(Alarm(identifier, run, text, memory.last_look))
     memory.alarms = [*memory.alarms, *new]
     return tuple(new)
+
+
+def require_pause(seconds: float | None) -> None:
+    """Raise `InvalidParameter` for a pause between looks that no clock waits."""
+    if seconds is not None and not 0 < seconds <= _LONGEST_PAUSE:
+        raise InvalidParameter("every", seconds, f"in (0, {_LONGEST_PAUSE:g}] seconds")
 
 
 def acknowledge(

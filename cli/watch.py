@@ -28,7 +28,7 @@ import click
 from ..audits.outcome import Outcome
 from ..audits.outcomes.watching import acknowledged_outcome, look_outcome
 from ..audits.planted import PlantedCanaries
-from ..audits.watching import Look, Watcher, acknowledge, call_alarm
+from ..audits.watching import Look, Watcher, acknowledge, call_alarm, require_pause
 from ..federation.channel import read_token
 from ..mechanisms.errors import DpledgerError
 from ..runs import read_configuration
@@ -149,6 +149,7 @@ def watch(
     dpledger watch ledger.sqlite --config run.toml --every 60 --alarm "mail -s alarm me"
     dpledger watch ack ledger.sqlite
     """
+    require_pause(every)
     repeats = [
         RepeatedRuns(read_configuration(path), trials, confidence) for path in configurations
     ]

@@ -37,11 +37,19 @@ def _number(literal: str) -> float:
 
     Read as 0 or as infinity it would stand for another promise, or for noise without end.
     """
-    found = float(literal)
-    digits = set(literal.lower().split("e")[0]) & set("123456789")
-    if digits and (found == 0.0 or isinf(found)):
+    if _is_lost(literal):
         raise ValueError(f"{literal:.40} must be a number that a double holds")
-    return found
+    return float(literal)
+
+
+def _is_lost(text: str) -> bool:
+    """Return whether a text is a number that a double makes 0 or infinite."""
+    try:
+        found = float(text)
+    except ValueError:
+        return False
+    digits = set(text.lower().split("e")[0]) & set("123456789")
+    return bool(digits) and (found == 0.0 or isinf(found))
 
 
 def read_toml(path: Path, kind: type[_Struct]) -> _Struct:
@@ -82,6 +90,8 @@ def parse_toml(text: str, kind: type[_Struct], *, source: str) -> _Struct:
             f"{source}: Expected TOML ({error!s:.{_SHOWN}}): a line is `key = value`, texts stand "
             "in quotes, decimals have a point."
         ) from error
+    if r"\u0000" in json.dumps(values, default=str):
+        raise ConfigurationError(f"{source}: Expected texts of printable characters, without NUL.")
     return converted(values, kind, source=source)
 
 
@@ -126,6 +136,9 @@ def converted(
 
     Raises `ConfigurationError` with the place of the fault and the nearest known word.
     """
+    lost = [text for text in values.values() if texts and _is_lost(text)]
+    if lost:
+        raise ConfigurationError(f"{source}: {lost[0]:.40} must be a number that a double holds.")
     try:
         return msgspec.convert(values, kind, strict=not texts)
     except msgspec.ValidationError as error:

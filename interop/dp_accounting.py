@@ -48,6 +48,7 @@ from ..mechanisms.errors import require_positive_int
 from ..mechanisms.events import Audience, Context, Event, Mechanism, Repeated
 from ..mechanisms.extras import import_extra
 from ..mechanisms.protocols import FloatArray
+from ..mechanisms.sensitivity import float_up
 from .dp_events import mechanism_of, mechanisms_of_tree, whole
 from .event_trees import EventTree, Untranslatable
 
@@ -270,11 +271,12 @@ class PldAccountant(_Accountant):
         deltas = np.geomspace(1e-13, 0.999, 3000) if deltas is None else np.asarray(deltas)
         epsilons = np.array([self.get_epsilon(0.0), *self._fast_epsilons(deltas)])
         at = np.array([0.0, *deltas])[:, None]
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             # P(S) <= e^ε Q(S) + δ, of a test and of its complement (Kairouz et al. 2015)
             grown = at + np.exp(epsilons)[:, None] * rates
             complement = 1 - np.exp(-epsilons)[:, None] * (1 - at - rates)
         grown[:, rates == 0] = at
+        grown[epsilons == inf] = 1.0  # no bound, at a rate of 0 neither
         found = np.minimum(np.minimum(grown, complement).min(axis=0), 1.0)
         return found if np.ndim(false_positive_rates) else float(found[0])
 
@@ -308,7 +310,7 @@ class PldAccountant(_Accountant):
         if composition.unprotected or not kept:
             return np.full(deltas.shape, inf)
         # down by more than doubles round here: a smaller delta has a larger epsilon
-        left = (deltas - (1 - kept)) / kept * (1 - 1e-12)
+        left = (deltas - float_up(1 - self._kept)) / kept * (1 - 1e-12)
         found = np.full(deltas.shape, inf if self._charged else 0.0)
         inside = left > 0
         if self._charged and inside.any():

@@ -276,6 +276,8 @@ class SamplingCurator(Curator):
 
     def _draw(self, dataset: PrivateDataset, scheme: Scheme) -> Draw:
         require_own_process(self._process, "a curator")
+        if self._lead and not self._may_repeat(dataset):
+            raise self._many_answers()
         party_of = self._party_of(dataset)
         while True:
             uniforms = self._uniforms(len(party_of))
@@ -296,10 +298,7 @@ class SamplingCurator(Curator):
         if lead not in ((), self._lead):
             raise InvalidParameter("trials of the value", lead, f"() or {self._lead}")
         if self._lead and not self._is_auditable(sensitive):
-            raise UnprotectedReleaseError(
-                f"trials={self._lead[0]} would answer as often at the price of one release: they "
-                "are for handles made of the records by whoever holds them (audits.AuditDataset)."
-            )
+            raise self._many_answers()
         noisy = self._noise(release)
         token = self._sink.reserve((event,), self._provenance)
         content = self._noisy(release, noisy)
@@ -310,6 +309,13 @@ class SamplingCurator(Curator):
             # now, and not before: a message that the sink refuses has not left
             self.transcript.append(message)
         return content
+
+    def _many_answers(self) -> UnprotectedReleaseError:
+        """Return the refusal of trials on an analyst's handle."""
+        return UnprotectedReleaseError(
+            f"trials={self._provenance.trials} would answer as often at the price of one release: "
+            "they are for handles made of the records by whoever holds them (audits.AuditDataset)."
+        )
 
     def _noise(self, release: Release) -> Callable[[FloatArray], FloatArray]:
         """Return what makes a message of a value; raise `InvalidParameter` if the sampler cannot.

@@ -27,6 +27,8 @@ MOST_TIMES = 10**18
 
 
 def _require_norm(sensitivity: Sensitivity, norm: Norm) -> None:
+    if not isinstance(sensitivity, Sensitivity):
+        raise InvalidParameter("sensitivity", sensitivity, "a Sensitivity; `declared` makes one")
     if sensitivity.norm is not norm:
         raise InvalidParameter("sensitivity.norm", sensitivity.norm, f"equal to {norm}")
 

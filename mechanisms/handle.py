@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar, Generic, NoReturn, Self, TypeVar
 
-import numpy as np
-
 from .errors import InvalidParameter, UnprotectedIteration
 from .protocols import FloatArray
+from .quiet import quietly
 from .refusals import Closed, refuse_copies
 from .rounding import Rounding
 from .sensitive import Sensitive
@@ -88,8 +87,8 @@ class PrivateHandle(Closed, Generic[ShapeT, HeldT]):
         """
         value = None
         if self._records is not None and held != 0:
-            with np.errstate(all="ignore"):  # an error or a warning would depend on the records
-                value = compute(self._records)
+            records = self._records
+            value = quietly(lambda: compute(records))
         return Sensitive(
             sensitivity,
             rounding,

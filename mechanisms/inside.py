@@ -80,6 +80,10 @@ class Inside:
         return sensitive._auditable
 
     @staticmethod
+    def _may_repeat(dataset: PrivateDataset) -> bool:
+        return dataset._auditable
+
+    @staticmethod
     def _shape_of(sensitive: Sensitive) -> tuple[int, ...]:
         return () if sensitive._value is None else sensitive._value.shape
 

@@ -52,6 +52,8 @@ def stated(loss: Loss) -> StatedLoss:
         if loss in _made:
             return loss
         loss = loss.loss
+    if not hasattr(loss, "derivative_bound"):
+        raise InvalidParameter("loss", loss, "a loss, as Logistic()")
     require_magnitude("loss.derivative_bound", Fraction(loss.derivative_bound), SQUARE_EXPONENT)
     gap = getattr(loss, "label_gap_bound", None)
     bend = loss.curvature_bound

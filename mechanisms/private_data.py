@@ -25,7 +25,13 @@ from .argmin import Bounds, Iteration, minimise, planned_iteration
 from .clipping import LENGTH_EXPONENT, cut_bound, cut_slopes, largest_entry
 from .cluster_records import ClusterRows
 from .data_shape import DataShape
-from .errors import InvalidParameter, named, require_magnitude, require_positive
+from .errors import (
+    InvalidParameter,
+    named,
+    require_magnitude,
+    require_nonnegative,
+    require_positive,
+)
 from .exact_choice import MOST_CANDIDATES
 from .handle import PrivateHandle
 from .labels import SIGNS, ClassLabels, LabelDomain, SignLabels
@@ -106,6 +112,11 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
         adjacency = named("adjacency", adjacency, Adjacency)
         require_magnitude("row_bound", row_bound, LENGTH_EXPONENT)
         row_bound = float(row_bound)  # one number for price and cut
+        for name, array in (("features", features), ("labels", labels)):
+            if not hasattr(array, "shape"):
+                raise InvalidParameter(name, type(array).__name__, "an array, with a shape")
+        if not hasattr(label_domain, "require"):
+            raise InvalidParameter("label_domain", label_domain, "a LabelDomain, as SIGNS")
         records = gather_records(
             features,
             labels,
@@ -252,8 +263,13 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
         shape, bounds = self.shape, np.array(edges, dtype=np.float64)
         if bounds.ndim != 1 or not np.all(np.isfinite(bounds)) or np.any(np.diff(bounds) <= 0.0):
             raise InvalidParameter("edges", edges, "finite numbers in increasing order")
-        if column is not None and not 0 <= column < shape.features:
-            raise InvalidParameter("column", column, f"None or in [0, {shape.features - 1}]")
+        if column is not None and not (
+            isinstance(column, int | np.integer)
+            and not isinstance(column, bool)
+            and 0 <= column < shape.features
+        ):
+            whole = f"None or a whole number in [0, {shape.features - 1}]"
+            raise InvalidParameter("column", column, whole)
         width = len(bounds) + 1
 
         def counts(records: Records, rows: slice) -> FloatArray:
@@ -516,6 +532,7 @@ def _public_count(
         raise InvalidParameter(
             "n_min", n_min, "a public lower bound on counts under add-remove-one"
         )
+    require_nonnegative("n_min", n_min)
     if n_min > smallest:
         raise InvalidParameter("n_min", n_min, "not above a party's number of records")
     return n_min

@@ -11,15 +11,14 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import NoReturn
 
-import numpy as np
-
 from . import rounding as rounded
 from .clipping import cut_bound, cut_slopes
 from .data_shape import DataShape
-from .errors import UnprotectedIteration
+from .errors import InvalidParameter, UnprotectedIteration
 from .inside import Inside
 from .loss_trial import stated
 from .protocols import FloatArray, Loss
+from .quiet import quietly
 from .records import Records, combined, record_slopes
 from .refusals import refuse_copies
 from .sensitive import Sensitive
@@ -100,6 +99,8 @@ class Sample(Inside):
         bound = cut_bound(2 * self._shape.gradient_bound(loss), radius)
         point = self._shape.point("w", w, width, rows=self._rows)
         origin = self._shape.point("anchor", anchor, width, rows=self._rows)
+        if origin.shape[:-2] not in ((), point.shape[:-2]):
+            raise InvalidParameter("anchor.shape", origin.shape, f"that of w, {point.shape}")
 
         def moved(held: Records) -> FloatArray:
             slopes = record_slopes(held, loss, point) - record_slopes(held, loss, origin)
@@ -126,12 +127,7 @@ class Sample(Inside):
         scheme, inside = self._draw.scheme, self._drawn_in(self._draw)
         value = None
         if records is not None and inside is not None:
-            with np.errstate(all="ignore"):  # an error or a warning would depend on the records
-                if inside.ndim == 1:
-                    held = records.drawn(inside)
-                    value = combined(held, slopes(held))
-                else:  # many samples at once, which only simulations and attacks have
-                    value = combined(records, slopes(records) * records.placed(inside)[..., None])
+            value = quietly(lambda: _total(records, inside, slopes))
         total = assuming(loss, sum_of_bounded(bound, shape.adjacency))
         return Sensitive(
             total,
@@ -150,3 +146,14 @@ class Sample(Inside):
 
     def __iter__(self) -> NoReturn:
         raise UnprotectedIteration("iteration lets records out; use sum_gradient etc.")
+
+
+def _total(
+    records: Records, inside: FloatArray, slopes: Callable[[Records], FloatArray]
+) -> FloatArray:
+    """Return the drawn records' sum of row ⊗ slope, of shape (..., P, d·K)."""
+    if inside.ndim == 1:
+        held = records.drawn(inside)
+        return combined(held, slopes(held))
+    # many samples at once, which only simulations and attacks have
+    return combined(records, slopes(records) * records.placed(inside)[..., None])

@@ -28,12 +28,10 @@ import numpy as np
 
 from . import rounding as rounded
 from .clipping import largest_entry, project_to_ball
-from .errors import (
-    InvalidParameter,
-    UnprotectedFunction,
-)
+from .errors import DpledgerError, InvalidParameter, UnprotectedFunction, require_positive
 from .operator_norm import operator_norm_up
 from .protocols import FloatArray
+from .quiet import quietly
 from .refusals import ADVICE, Closed, refuse_ways_out, require_itself
 from .rounding import Rounding
 from .sensitivity import (
@@ -308,6 +306,7 @@ class Sensitive(Closed):
 
         Raises `UnprotectedFunction` for what was computed on a hidden sample.
         """
+        require_positive("radius", radius)
         radius = float(radius)  # one number for price and cut
         if self.sampled_part is not None:
             raise UnprotectedFunction(
@@ -352,8 +351,8 @@ class Sensitive(Closed):
             # exactly public: private numbers times 0 would still show their signs
             value = np.zeros((*value.shape[:-1], width))
         elif value is not None:
-            with np.errstate(all="ignore"):  # a warning or an error would depend on private numbers
-                value = compute(value)
+            known = value
+            value = quietly(lambda: compute(known))
         return Sensitive(
             sensitivity,
             rounding,
@@ -399,7 +398,12 @@ class Sensitive(Closed):
 
     def _public(self, other: object) -> tuple[FloatArray, Fraction]:
         """Return a public array that fits the rows, finite, and what a row of it counts as."""
-        array = np.array(other, dtype=np.float64)  # what is priced is what is used
+        try:
+            array = np.array(other, dtype=np.float64)  # what is priced is what is used
+        except DpledgerError:
+            raise
+        except (TypeError, ValueError):
+            raise InvalidParameter("public operand", other, "a number or an array") from None
         size = largest_entry(array)
         if not np.isfinite(size):
             raise InvalidParameter("public operand", "NaN or infinity", "with finite entries")

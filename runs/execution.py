@@ -126,7 +126,7 @@ def _begun(
         with SqliteLedger(options.ledger, anchor=options.anchor) as ledger:
             _require_fresh_noise(configuration, ledger)
             ledger.require(planned.events)
-    folder = new_folder(options.out, name)
+    folder = new_folder(options.out, name, options.ledger, options.anchor)
     _write_configuration(configuration, text, folder)
     paid_from = options.ledger or folder / "ledger.sqlite"
     return RunRecord.begin(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..data.strict import toml_value
+from ..data.strict import ConfigurationError, toml_value
 from ..federation import Coordinator, FederationEnded, Journal, take_part, write_federation
 from ..federation.flower import client_app, server_app
 from ..federation.party import Link, TookPart
@@ -65,6 +65,9 @@ def write_app(folder: Path, run: Path) -> None:
     Flower carries bytes between the coordinator and the parties; what a party checks, pays and
     signs is the same as over sockets.
     """
+    for name in ("pyproject.toml", "LICENSE"):
+        if (folder / name).exists():
+            raise ConfigurationError(f"{folder / name} must not be there; choose another folder.")
     package = folder / "federation"  # Flower refuses a name with an underscore
     package.mkdir(parents=True, exist_ok=True)
     paths = {"run": run.resolve(), "out": folder.resolve() / "together"}

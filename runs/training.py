@@ -136,12 +136,32 @@ def converged(configuration: Configuration) -> tuple[Training, float]:
     return Training(found, (reached,) * configuration.solver.rounds), found.gradient_norm
 
 
-_OF_A_RUN = ("ledger.sqlite", RECORD, "configuration.toml", "certificate.json", "statistics.json")
-"""Files of which a run's folder has one at least from its beginning, or from its first result."""
+_OF_A_RUN = (
+    "ledger.sqlite",
+    RECORD,
+    "configuration.toml",
+    "certificate.json",
+    "statistics.json",
+    "model.json",
+    "model.npy",
+    "public.html",
+    "report.html",
+    "report.json",
+    "report.md",
+)
+"""Files that a run writes into its folder, none of which may be there before."""
+
+_COPIES = ("configuration.holder.toml", "schema.toml")
+"""Those that may be there, of the run file's own folder; but nothing else by these names."""
 
 
-def new_folder(out: Path | None, name: str) -> Path:
+def new_folder(out: Path | None, name: str, *others: Path | None) -> Path:
     """Return a fresh folder for a run's files: `out`, or `dpledger-runs/<name>-<time>`.
+
+    Args:
+        out: where it is to be.
+        name: of the run.
+        others: files that the run adds to, a ledger and its anchor: they are none of those.
 
     Raises `FileExistsError` if `out` already holds files of a run, finished or broken off: nothing
     of it is overwritten, and no page of one run lies beside the model of another.
@@ -151,6 +171,8 @@ def new_folder(out: Path | None, name: str) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         taken = any((folder / file).exists() for file in _OF_A_RUN)
+        own = {(folder / file).resolve() for file in _OF_A_RUN + _COPIES}
+        taken |= any(other.resolve() in own for other in others if other is not None)
     except OSError as error:
         raise ConfigurationError(
             f"out={folder} must be a folder that can be made ({error.strerror}); choose another"

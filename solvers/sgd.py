@@ -13,7 +13,12 @@ from math import sqrt
 import numpy as np
 
 from ..mechanisms.curators import Curator
-from ..mechanisms.errors import require_nonnegative, require_positive, require_positive_int
+from ..mechanisms.errors import (
+    InvalidParameter,
+    require_nonnegative,
+    require_positive,
+    require_positive_int,
+)
 from ..mechanisms.private_data import PrivateDataset
 from ..mechanisms.protocols import FloatArray, Loss
 from ..mechanisms.sensitive import Sensitive
@@ -75,13 +80,17 @@ class DpSgd:
     def solve(
         self, dataset: PrivateDataset, curator: Curator, *, observe: Observer[SgdState] = None
     ) -> SgdState:
-        """Run all rounds and return the last public state."""
+        """Run all rounds and return the last public state.
+
+        Raises `InvalidParameter`, in a plan as well, for steps longer than 2/regularisation.
+        """
         parties, width = len(dataset.shape.parties), dataset.shape.parameters(self.loss)
         state = SgdState(starting_model(self.start, width), np.zeros((dataset.rows, width)))
         for k in range(1, self.rounds + 1):
             gradient = self.party_gradients(dataset, curator, state.model)
             noise_std = self.noise_multiplier * gradient.sensitivity.value / sqrt(parties)
             size = self.steps.step(k, dimension=width, gradient_noise_std=noise_std)
+            self._require_stable(size)
             messages = curator.release(
                 gradient, round=k, release="gradient", noise_multiplier=self.noise_multiplier
             )
@@ -91,6 +100,11 @@ class DpSgd:
             if observe is not None:
                 observe(k, state)
         return state
+
+    def _require_stable(self, size: float) -> None:
+        """Raise, a plan too, for steps at which the regulariser alone drives the model away."""
+        if isinstance(self.regulariser, L2) and size * self.regularisation > 2.0:
+            raise InvalidParameter("step size", size, f"at most 2/{self.regularisation:.6g}")
 
     def party_gradients(
         self, dataset: PrivateDataset, curator: Curator, model: FloatArray

@@ -373,7 +373,7 @@ def promise_from_text(text: str) -> OwnPromise:
         raise ConfigurationError(f"--promise: Expected at most {_LONGEST_PROMISE} characters.")
     for part in text.split(","):
         name, equals, value = (piece.strip() for piece in part.partition("="))
-        if not equals or name in values:
+        if not (equals and name) or name in values:
             raise ConfigurationError(f"--promise: Expected name=value once each, not {part!r}.")
         values[name] = value
     return converted(values, PromiseSection, source="--promise", texts=True).made()

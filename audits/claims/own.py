@@ -282,7 +282,9 @@ def judged(
         promise,
         most if plain else (),
         tuple(dict.fromkeys(missing)),
-        met=all(r.kind is MechanismKind.RANDOMISED_RESPONSE for r in releases),
+        # what a blank answers is nowhere stated
+        met=adjacency not in (None, Adjacency.ZERO_OUT_ONE)
+        and all(r.kind is MechanismKind.RANDOMISED_RESPONSE for r in releases),
         rounded=bool(private),
     )
     assumed = (*_assumed(releases), *_unsaid_sensitivities(releases, adjacency))

@@ -11,6 +11,8 @@ from itertools import repeat
 from math import inf
 from operator import add
 
+from flint import arb
+
 from ...accounting.accountants import (
     RdpAccountant,
     tightest_accountant,
@@ -23,7 +25,19 @@ from ...accounting.numbers.work import WorkExhausted, limited
 from ...accounting.pure import pure_epsilon
 from ...accounting.renyi.amplification import in_groups, together_in_batches
 from ...mechanisms.errors import DpledgerError
-from ...mechanisms.events import Event, GaussianStep, Mechanism, Repeated, UnprotectedRelease
+from ...mechanisms.events import (
+    DiscreteGaussianStep,
+    DiscreteLaplaceStep,
+    Event,
+    GaussianStep,
+    LaplaceStep,
+    Mechanism,
+    Parties,
+    PureStep,
+    RandomisedResponse,
+    Repeated,
+    UnprotectedRelease,
+)
 
 _BITS = 256
 """Bits of the balls in which a claim's number and a price are compared."""
@@ -78,6 +92,9 @@ def priced(
     try:
         with limited(units_of_work):
             found = _in_unit(events, unit, delta, group)
+            if found.lower == inf and not any(_tells_all(e.mechanism, delta) for e in events):
+                # little noise, or none on a sample, is priced as none: so much nobody need lose
+                found = Enclosure(arb(0), found.upper)
             if spread:
                 most = _of_all_parties(events, delta, group)
                 found = Enclosure(found.lower, most.upper.max(found.upper))
@@ -89,6 +106,26 @@ def priced(
         return ClaimPrice(Enclosure.hull(Enclosure.of(0), highest), str(exhausted), gave_up=True)
     except (DpledgerError, ArithmeticError) as refused:
         return ClaimPrice(Enclosure.hull(Enclosure.of(0), Enclosure.of(inf)), str(refused))
+
+
+def _tells_all(mechanism: Mechanism, delta: float | None) -> bool:
+    """Return whether some data lose everything: by no noise at all, on all records.
+
+    At delta 0 they do by normal noise of any size, and by none on a sample.
+    """
+    match mechanism:
+        case Repeated(event):
+            return _tells_all(event, delta)
+        case Parties(parts):
+            return any(_tells_all(part, delta) for _, own in parts for part in own)
+        case LaplaceStep() | DiscreteLaplaceStep() | PureStep():
+            return mechanism.scale == 0
+        case GaussianStep() | DiscreteGaussianStep():
+            return mechanism.noise_std == 0 or not delta
+        case UnprotectedRelease() | RandomisedResponse():
+            return True
+        case _:
+            return not delta
 
 
 def delta_left(delta: float, steps: Sequence[tuple[float, int]]) -> float | None:

@@ -43,9 +43,10 @@ class PrivateAdmmClassifier(PrivateLinearClassifier, SearchedModelOfParties):
 
     Divide records by place alone: `cv=KFold(k)`. A search's default for classifiers goes by labels,
     so that one record moves others from fold to fold, and every fit's epsilon is of all that it
-    moves; so do `stratify=`, and `OneVsOneClassifier`, whose fits are of two classes' records
-    (their number is taken for public). Under add-remove-one a record more moves those behind it
-    whatever the splitter.
+    moves; so do `stratify=`, `OneVsOneClassifier`, whose fits are of two classes' records
+    (their number is taken for public), and `OneVsRestClassifier`, which fits nothing where a label
+    is the same of all records, and so tells that it is. Under add-remove-one a record more moves
+    those behind it whatever the splitter.
 
     A sample weight is a part of its record, as private as the label, and counts over
     `weight_bound`: what is minimised is the sum of (weight/weight_bound) · loss over the number of

@@ -263,6 +263,8 @@ def _run(stated: _Stated, select: Selection | None) -> TrainingRun:
 
     Raises as `TrainingRun.of` does.
     """
+    if not (select is None or isinstance(select, Selection)):
+        raise InvalidParameter("select", select, "None or a Selection")
     run = TrainingRun.of(**stated)
     return run if select is None else run.among(select.mean)
 

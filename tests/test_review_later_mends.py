@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpledger import curve, epsilon
 from dpledger.accounting.ledger import SqliteLedger
 from dpledger.audits.claims.claim import ClaimVerdict
 from dpledger.audits.claims.claim_file import promise_from_text
@@ -202,3 +203,57 @@ def test_what_tells_all_has_a_power_of_one_at_no_false_alarm() -> None:
         accountant = PldAccountant().compose(event)
         assert accountant.get_true_positive_rates(0.0) == 1.0
         assert np.all(accountant.get_true_positive_rates(np.array([0.0, 1e-9, 0.5])) == 1.0)
+
+
+def test_private_steps_are_priced_beside_gaussian_noise_under_every_relation(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "claim.toml"
+    text = """[promise]
+epsilon = 5.0
+delta = 1e-5
+[[releases]]
+mechanism = "private"
+epsilon = 0.1
+delta = 1e-7
+rounds = 3
+[[releases]]
+mechanism = "gaussian"
+sensitivity = 1.0
+noise_std = 10.0
+rounds = 1
+sampling = "none"
+"""
+    for relation in ("add-remove-one", "zero-out-one", "replace-one"):
+        path.write_text(f'adjacency = "{relation}"\n{text}')
+        assert judge_claim_file(path).finding.verdict is ClaimVerdict.HOLDS
+
+
+@pytest.mark.parametrize("select", [5, "geometric", True])
+def test_what_is_no_law_of_the_number_of_runs_is_refused(select: Any) -> None:
+    with pytest.raises(InvalidParameter, match="select"):
+        epsilon(
+            noise_multiplier=1.0,
+            records=1000,
+            batch=10,
+            epochs=1,
+            delta=1e-5,
+            sampling="poisson",
+            adjacency="add-remove-one",
+            select=select,
+        )
+
+
+@pytest.mark.parametrize("deltas", [[-1.0], [0.0], [1.0], [float("nan")], 1e-5, [[1e-5, 1e-6]]])
+def test_a_curve_is_asked_at_a_list_of_deltas(deltas: Any) -> None:
+    for stated in ({"sampling": "poisson"}, {"sampling": "truncated-poisson", "largest_batch": 60}):
+        with pytest.raises(InvalidParameter, match="delta"):
+            curve(
+                noise_multiplier=1.0,
+                records=1000,
+                batch=10,
+                epochs=1,
+                adjacency="add-remove-one",
+                deltas=deltas,
+                **stated,  # type: ignore[arg-type]
+            )

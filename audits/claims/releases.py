@@ -282,11 +282,7 @@ class StatedRelease:
         if self.kind is MechanismKind.UNPROTECTED:
             reason = f"{self.name}: without a mechanism, says the claim"
             return ((UnprotectedRelease(reason), self.rounds or 1),)
-        if self.kind is MechanismKind.PRIVATE:
-            assert self.step_epsilon is not None
-            epsilon = self.step_epsilon * (2 if doubled else 1)
-            return ((worst_private(epsilon, least=least), self.rounds or 1),)
-        if self.kind is MechanismKind.EXPONENTIAL:
+        if self.kind in (MechanismKind.PRIVATE, MechanismKind.EXPONENTIAL):
             assert self.step_epsilon is not None
             epsilon = self.step_epsilon * (2 if doubled else 1)
             loss = declared(epsilon, _STATED_LOSS, adjacency=adjacency, norm=Norm.L1)

@@ -325,6 +325,7 @@ Definition checker_theorems := (
   @Derivations.minimiser_within,
   @Derivations.derived_sound,
   @Derivations.added_sound,
+  @Claims.renyi_nothing,
   @Claims.concluded_said,
   @Claims.filtered_said,
   @Claims.check_filter_sound,
@@ -335,6 +336,7 @@ Definition checker_theorems := (
   @Soundness.run_pure,
   @Soundness.run_loss,
   @Soundness.follows_valid,
+  @Soundness.unmoved_step,
   @Soundness.hushed_behaves,
   @Soundness.check_sound,
   @Soundness.check_dp,
@@ -366,6 +368,7 @@ Definition checker_theorems := (
   @Example.response_satisfied,
   @Example.pure_satisfied,
   @Example.still_satisfied,
+  @Example.empty_satisfied,
   @FilterExample.filter_satisfied,
   @Example.response_attained).
 Print checker_theorems.
@@ -416,6 +419,7 @@ Definition end_to_end_theorems := (
   @EndToEnd.lucky_run_dp,
   @EndToEnd.pure_run_dp,
   @EndToEnd.still_run_dp,
+  @EndToEnd.empty_run_dp,
   @EndToEnd.response_run_pure).
 Print end_to_end_theorems.
 Print Assumptions end_to_end_theorems.

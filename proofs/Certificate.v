@@ -596,20 +596,31 @@ End Executions.
 
 (** ** Satisfying an event list *)
 
-(** The relation, the squared sensitivity, its derivation and the noise of a step on all records. *)
-Definition noised (m : mechanism) : option (relation * Q * derivation * Q) :=
-  match m with
-  | GaussianStep moved squared d size | DiscreteGaussianStep moved squared d size
-  | LaplaceStep moved squared d size | DiscreteLaplaceStep moved squared d size
-  | PureStep moved squared d size => Some (moved, squared, d, size)
-  | _ => None
-  end.
-
 (** A step without noise, which needs none: nothing moves. *)
 Definition still (m : mechanism) : bool :=
-  match noised m with
-  | Some (_, squared, _, size) => Qeq_bool squared 0 && Qeq_bool size 0
-  | None => false
+  match m with
+  | GaussianStep _ squared _ size | DiscreteGaussianStep _ squared _ size | LaplaceStep _ squared _ size
+  | DiscreteLaplaceStep _ squared _ size | PureStep _ squared _ size | SampledStep _ _ squared _ size
+  | SampledLaplaceStep _ _ squared _ size | AccumulatedStep _ squared _ _ _ size =>
+      Qeq_bool squared 0 && Qeq_bool size 0
+  | MixtureStep _ constant _ squared _ rate size =>
+      Qeq_bool constant 0 && (Qeq_bool squared 0 || Qeq_bool rate 0) && Qeq_bool size 0
+  | ResponseStep _ _ | Repeated _ _ | Parties _ => false
+  end.
+
+(** The same with noise. *)
+Definition with_noise (m : mechanism) : mechanism :=
+  match m with
+  | GaussianStep moved squared d _ => GaussianStep moved squared d 1
+  | DiscreteGaussianStep moved squared d _ => DiscreteGaussianStep moved squared d 1
+  | LaplaceStep moved squared d _ => LaplaceStep moved squared d 1
+  | DiscreteLaplaceStep moved squared d _ => DiscreteLaplaceStep moved squared d 1
+  | PureStep moved squared d _ => PureStep moved squared d 1
+  | SampledStep drawn moved squared d _ => SampledStep drawn moved squared d 1
+  | SampledLaplaceStep drawn moved squared d _ => SampledLaplaceStep drawn moved squared d 1
+  | AccumulatedStep moved squared d rate samples _ => AccumulatedStep moved squared d rate samples 1
+  | MixtureStep moved constant e squared d rate _ => MixtureStep moved constant e squared d rate 1
+  | ResponseStep _ _ | Repeated _ _ | Parties _ => m
   end.
 
 (** What a mechanism repeats, so often. *)
@@ -775,28 +786,43 @@ Definition weighted_round (m : option mechanism) : Prop :=
        (fun part _ => Q2R scale * ln (value r h (with_part data j part) a))) /\
   leaves_unread (value r h).
 
-(** What is said is one of finitely many answers, by a law that is a function of a row of numbers,
-    the row itself, say; the row is derived as the list says. *)
-Definition still_round (m : mechanism) : Prop :=
-  exists moved squared d size answers (row : (nat -> list X) -> nat -> R) (law : (nat -> R) -> nat -> R),
-  noised m = Some (moved, squared, d, size) /\ noise r h = Weighted answers /\
-  (forall data, distribution (seq 0 answers) (value r h data) /\ value r h data = law (row data)) /\
-  (forall u v, (forall i, (i < dimension r h)%nat -> u i = v i) -> law u = law v) /\
-  (forall j data, reads r h j = true ->
-     derives null moved d (euclidean (dimension r h)) (fun part => row (with_part data j part))) /\
-  leaves_unread (value r h).
-
-(** Which round this is: of a step with noise, or of one that needs none. *)
+(** Which round of a step with noise this is. *)
 Definition noisy_round (m : option mechanism) : Prop :=
   gaussian_round m \/ laplace_round m \/ response_round m \/
   weighted_round m \/ mixture_round m \/ accumulated_round m.
-Definition round_of (m : option mechanism) : Prop :=
-  match m with
-  | Some step => if still step then still_round step else noisy_round m
-  | None => False
+
+(** What is said of data by [law] of the row of numbers that noise would be added to, a sample's too. *)
+Definition said_of {A} (law : (nat -> R) -> A -> R) (data : nat -> list X) : A -> R :=
+  match noise r h with
+  | Normal _ | Laplace _ =>
+      on_samples (draws_of (sampled_by r h)) (fun sample => law (value r h sample)) (sampled_parties r h) data
+  | Beside _ =>
+      on_samples (draws_of (sampled_by r h)) (fun sample => law (fun i => unsampled r h data i + value r h sample i))
+        (sampled_parties r h) data
+  | Accumulated rate _ samples =>
+      on_samples (draws rate) (fun sample => law (accumulated samples (value r h) sample))
+        (sampled_parties r h) (fun j => copied samples (data j))
+  | Weighted answers => law (fun a => if (a <? answers)%nat then value r h data a else 0)
+  | _ => law (value r h data)
   end.
 
 End Rounds.
+
+(** In place of a row with noise, as [with_noise] has it, one of finitely many answers is said, by a law that
+    is a function of the row, the row itself, say. *)
+Definition still_round {X} (null : X) (r : execution X) (h : history) (m : mechanism) : Prop :=
+  exists (noisy : execution X) answers (law : (nat -> R) -> nat -> R),
+  noisy_round null noisy h (Some (with_noise m)) /\ reads noisy h = reads r h /\
+  noise r h = Weighted answers /\ (forall data, value r h data = said_of noisy h law data) /\
+  (forall row, distribution (seq 0 answers) (law row)) /\
+  (forall u v, (forall i, (i < dimension noisy h)%nat -> u i = v i) -> law u = law v).
+
+(** Which round this is: of a step with noise, or of one that needs none. *)
+Definition round_of {X} (null : X) (r : execution X) (h : history) (m : option mechanism) : Prop :=
+  match m with
+  | Some step => if still step then still_round null r h step else noisy_round null r h m
+  | None => False
+  end.
 
 (** A run satisfies a certificate's event list if every round is a step of the list, and if the
     records of no party are read by more steps than the list allows, in any transcript and in

@@ -317,7 +317,7 @@ Definition mechanism_ok (r : relation) (table : PositiveMap.t mechanism) (m : me
       relation_eqb moved r && positive_number scale && sums d &&
       match derived r d with Some s => Qeq_bool s squared | None => false end
   | MixtureStep moved constant e squared d rate std =>
-      positive_number rate && Qle_bool rate 1 && relation_eqb moved r
+      Qle_bool 0 rate && Qle_bool rate 1 && relation_eqb moved r
       && negb (relation_eqb r AddRemoveOne && renormalised d) && positive_number std &&
       match derived r e, derived r d with
       | Some s, Some t => Qeq_bool s constant && Qeq_bool t squared
@@ -337,6 +337,49 @@ Definition mechanism_ok (r : relation) (table : PositiveMap.t mechanism) (m : me
       end
   | Parties parts => forallb (fun part => forallb (undivided table) (snd part)) parts
   end.
+
+(** ** Steps that nothing of a record reaches *)
+
+(** Nobody is drawn. *)
+Definition draws_nobody (s : scheme) : bool :=
+  match s with Poisson rate => Qeq_bool rate 0 | _ => false end.
+
+(** What is computed from a mixture's sample moves with somebody who is drawn. *)
+Definition sample_moves (squared rate : Q) : bool := positive_number squared && positive_number rate.
+
+(** Its sample holds nobody, or nobody in it moves what is computed; or it needs no noise. *)
+Definition unmoved (m : mechanism) : bool :=
+  match m with
+  | SampledStep drawn _ squared _ _ | SampledLaplaceStep drawn _ squared _ _ =>
+      Qeq_bool squared 0 || draws_nobody drawn
+  | AccumulatedStep _ squared _ rate _ _ => Qeq_bool squared 0 || Qeq_bool rate 0
+  | MixtureStep _ constant _ squared _ rate _ => negb (positive_number constant || sample_moves squared rate)
+  | _ => still m
+  end.
+
+(** What such a step states follows as if it had noise, and everybody were drawn. *)
+Definition drawing (s : scheme) : scheme := if draws_nobody s then Poisson 1 else s.
+
+Definition as_if_drawn (m : mechanism) : mechanism :=
+  match (if still m then with_noise m else m) with
+  | SampledStep drawn moved squared d std => SampledStep (drawing drawn) moved squared d std
+  | SampledLaplaceStep drawn moved squared d scale => SampledLaplaceStep (drawing drawn) moved squared d scale
+  | AccumulatedStep moved squared d rate samples std =>
+      AccumulatedStep moved squared d (if Qeq_bool rate 0 then 1 else rate) samples std
+  | noisy => noisy
+  end.
+
+(** It costs what a step costs that moves by nothing. *)
+Definition quiet (m : mechanism) : mechanism :=
+  let nothing := Leaf (Declared 0) 0 in
+  if unmoved m then
+    match as_if_drawn m with
+    | SampledStep drawn moved _ _ std => SampledStep drawn moved 0 nothing std
+    | SampledLaplaceStep drawn moved _ _ scale => SampledLaplaceStep drawn moved 0 nothing scale
+    | AccumulatedStep moved _ _ rate samples std => AccumulatedStep moved 0 nothing rate samples std
+    | noisy => noisy
+    end
+  else m.
 
 (** ** Exposures: how often which mechanism reads a record; by number, each number once *)
 
@@ -732,24 +775,32 @@ Definition contrast_met (group : positive) (m : mechanism) : option (contrast * 
 Definition whole_ratio (group : positive) (m : mechanism) : option Q :=
   match m with
   | GaussianStep _ squared _ std => Some (further group (squared / (std * std)))
+  | MixtureStep _ constant _ squared _ rate std =>
+      guard (negb (sample_moves squared rate)) (further group (constant / (std * std)))
   | _ =>
+      if unmoved m then Some 0 else
       match contrast_met group m with
       | Some (x, ratio) => option_map (fun n => further n ratio) (whole_shift x)
       | None => None
       end
   end.
 
+(** How much of a mixture's noise hides what is computed from all records, if that moves at all. *)
+Definition share_for (constant share : Q) : Q := if positive_number constant then share else 0.
+
 (** The losses of one step for so many records at once, in both orders; a pure step's is symmetric.
-    Gaussian steps of which no sample hides anything have none of their own: of these, mu^2 adds up;
-    nor does what a mixture computes from all records. *)
+    Gaussian steps of which no sample hides anything, and what nothing moves, have none of their own: of
+    these, mu^2 adds up; nor does what a mixture computes from all records. *)
 Definition losses_of (group : positive) (share : Q) (m : mechanism) (w bits : Z) (step : Q) (dense tail : Z) :
   option (whole_loss * whole_loss) :=
+  match whole_ratio group m with
+  | Some _ => None
+  | None =>
   match m with
-  | SampledStep _ _ squared _ _ | AccumulatedStep _ squared _ _ _ _ =>
-      match contrast_met group m, whole_ratio group m with
-      | Some (x, ratio), None =>
-          if positive_number squared then contrast_losses x w bits ratio step dense tail else None
-      | _, _ => None
+  | SampledStep _ _ _ _ _ | AccumulatedStep _ _ _ _ _ _ =>
+      match contrast_met group m with
+      | Some (x, ratio) => if positive_number ratio then contrast_losses x w bits ratio step dense tail else None
+      | None => None
       end
   | SampledLaplaceStep drawn _ squared _ scale =>
       laplace_sample_losses group drawn w bits (squared / (scale * scale)) step dense tail
@@ -760,10 +811,8 @@ Definition losses_of (group : positive) (share : Q) (m : mechanism) (w bits : Z)
   | DiscreteGaussianStep _ squared _ std =>
       twice (discrete_gaussian_loss w bits std (Qfloor (further group squared)) step)
   | MixtureStep moved constant _ squared d rate std =>
-      if positive_number constant && positive_number squared
-      then contrast_losses (contrast_of_mixture rate group moved d) w bits
-             (sampled_ratio group moved share squared std) step dense tail
-      else None
+      contrast_losses (contrast_of_mixture rate group moved d) w bits
+        (sampled_ratio group moved (share_for constant share) squared std) step dense tail
   | ResponseStep truth answers =>
       twice (odds_loss w bits (odds_above (w + bits + SampledLoss.guard) truth answers)
                (share_of truth answers) step)
@@ -773,6 +822,7 @@ Definition losses_of (group : positive) (share : Q) (m : mechanism) (w bits : Z)
       | None => None
       end
   | _ => None
+  end
   end.
 
 (** Laplace steps of one scale, and choices of how many of their signs are +: more take too long. *)
@@ -860,8 +910,12 @@ Definition answers_met (i : positive) : positive :=
 (** (distance / noise)^2 of what a step computes from all records, for so many of them. *)
 Definition normal_ratio (i : positive) : option Q :=
   match PositiveMap.find i table with
-  | Some (MixtureStep _ constant _ _ _ _ std) => Some (constant_ratio group (share i) constant std)
-  | Some m => whole_ratio group m
+  | Some m =>
+      match whole_ratio group m, m with
+      | None, MixtureStep _ constant _ _ _ _ std =>
+          guard (positive_number constant) (constant_ratio group (share i) constant std)
+      | ratio, _ => ratio
+      end
   | None => None
   end.
 
@@ -905,7 +959,7 @@ Definition normal_losses (w bits sum : Z) (step : Q) (dense tail : Z) :
     | None => None
     end.
 
-(** delta at [epsilon] of all steps is at most [delta], in either order. *)
+(** delta at [epsilon] of all steps is at most [delta], in either order; it is 0 if none moves. *)
 Definition composition_at_most (steps : list part) (step : Q) (doublings : list nat)
   (dense digits : positive) (cut : Z) (delta epsilon : Q) : bool :=
   let w := mass_bits digits in
@@ -926,6 +980,7 @@ Definition composition_at_most (steps : list part) (step : Q) (doublings : list 
                + fold_right (fun s => Nat.max (snd s)) O steps + 2)%nat in
   match normal_losses w bits sum (step_at step doublings last) (Zpos dense) tail,
         each_loss w bits (Zpos dense) tail lattice counts with
+  | Some [], Some [] => Qle_bool 0 epsilon && Qle_bool 0 delta
   | Some normal, Some found =>
       let small side :=
         match LossComposition.composed w fuel cut' step doublings 0
@@ -1031,7 +1086,8 @@ Definition response_suffices (eps : Q) (m : mechanism) : bool :=
 Definition sample_suffices (of : scheme -> bool) (eps : Q) (m : mechanism) : bool :=
   match m with
   | SampledLaplaceStep drawn _ squared _ scale =>
-      of drawn && amplified_at_most (squared / (scale * scale)) (share_drawn 1 drawn) eps
+      let ratio := squared / (scale * scale) in
+      of drawn && (Qle_bool 0 eps && Qle_bool ratio (eps * eps) || amplified_at_most ratio (share_drawn 1 drawn) eps)
   | _ => false
   end.
 
@@ -1042,16 +1098,16 @@ Definition is_fixed_batch (s : scheme) : bool := match s with FixedBatch _ _ => 
 Definition poisson_renyi_suffices (order : positive) (eps : Q) (m : mechanism) : bool :=
   match m with
   | SampledStep (Poisson rate) moved squared _ std =>
-      pays_sampled (Poisson rate) moved && Qle_bool 0 eps
-      && poisson_renyi_at_most (squared / (std * std)) rate order eps
+      pays_sampled (Poisson rate) moved && Qle_bool 0 eps && order_fits order
+      && (unmoved m || poisson_renyi_at_most (squared / (std * std)) rate order eps)
   | _ => false
   end.
 
 Definition batch_renyi_suffices (order : positive) (eps : Q) (m : mechanism) : bool :=
   match m with
   | SampledStep (FixedBatch size records) _ squared _ std =>
-      Qle_bool 0 eps
-      && batch_renyi_at_most (squared / (std * std)) (share_of_batch size records) order eps
+      Qle_bool 0 eps && order_fits order
+      && (unmoved m || batch_renyi_at_most (squared / (std * std)) (share_of_batch size records) order eps)
   | _ => false
   end.
 
@@ -1188,7 +1244,7 @@ Definition concluded (rule : rule) (s : claim) : option claim :=
   | PureApproxDp delta, Claim r' g (PureDp eps) =>
       guard (probability delta) (Claim r' g (ApproxDp delta eps))
   | RdpApproxDp delta eps, Claim r' g (Rdp order tau) =>
-      guard (probability delta && Qle_bool 0 eps && order_suffices order tau delta eps)
+      guard (probability delta && Qle_bool 0 eps && (Qle_bool tau 0 || order_suffices order tau delta eps))
         (Claim r' g (ApproxDp delta eps))
   | GdpApproxDp delta eps, Claim r' g (Gdp mu_squared) =>
       guard (probability delta && (Qle_bool mu_squared 0 && Qle_bool 0 eps
@@ -1309,29 +1365,18 @@ Fixpoint first_relation (l : list mechanism) : relation :=
 
 Definition relation_of (c : certificate) : relation := first_relation (mechanisms c).
 
-(** A step that needs no noise costs as little with some. *)
-Definition with_noise (m : mechanism) : mechanism :=
-  if still m then
-    match m with
-    | GaussianStep moved squared d _ => GaussianStep moved squared d 1
-    | DiscreteGaussianStep moved squared d _ => DiscreteGaussianStep moved squared d 1
-    | LaplaceStep moved squared d _ => LaplaceStep moved squared d 1
-    | DiscreteLaplaceStep moved squared d _ => DiscreteLaplaceStep moved squared d 1
-    | PureStep moved squared d _ => PureStep moved squared d 1
-    | _ => m
-    end
-  else m.
+Definition for_all_steps (f : mechanism -> mechanism) (c : certificate) : certificate :=
+  Certificate (map f (mechanisms c)) (events c) (nodes c).
 
-Definition all_with_noise (c : certificate) : certificate :=
-  Certificate (map with_noise (mechanisms c)) (events c) (nodes c).
+Definition steps_ok (c : certificate) : bool :=
+  forallb (mechanism_ok (relation_of c) (numbered 1 (mechanisms c))) (mechanisms c).
 
 Definition judged (c : certificate) : option judgement :=
-  let noisy := all_with_noise c in
-  let table := numbered 1 (mechanisms noisy) in
-  let r := relation_of noisy in
-  if forallb (mechanism_ok r table) (mechanisms noisy) then
-    all_nodes table r (views (events c)) (views_apart table (events c))
-      (fun kind => forallb (pays_in kind) (mechanisms noisy)) (PositiveMap.empty judgement) 1 None (nodes c)
+  let plain := for_all_steps quiet c in
+  let table := numbered 1 (mechanisms plain) in
+  if steps_ok (for_all_steps as_if_drawn c) && steps_ok plain then
+    all_nodes table (relation_of plain) (views (events c)) (views_apart table (events c))
+      (fun kind => forallb (pays_in kind) (mechanisms plain)) (PositiveMap.empty judgement) 1 None (nodes c)
   else None.
 
 Definition check (c : certificate) : option claim :=

@@ -141,6 +141,40 @@ Proof.
   pose proof (exp_le eps eps' H); nra.
 Qed.
 
+(** At divergence 0, of any order, there is nothing to tell. *)
+Theorem renyi_nothing {A D} (adj : D -> D -> Prop) (l : list A) (M : D -> A -> R) alpha tau delta :
+  (forall d, distribution l (M d)) -> 1 < alpha -> tau <= 0 -> 0 < delta -> rdp adj l M alpha tau -> dp adj l M 0 delta.
+Proof.
+  intros Laws Ha Ht Hd H x y Axy event; destruct (H x y Axy) as [Cov Mom], (Laws x) as [Nx Sx], (Laws y) as [Ny Sy].
+  set (s := ln (1 + delta) / alpha); assert (As : alpha * s = ln (1 + delta)) by (unfold s; field; lra).
+  set (P := prob l (M x) event); set (Q := prob l (M y) event).
+  assert (Part : forall d, 0 <= prob l (M d) event <= 1).
+  { intros d; destruct (Laws d) as [N S]; split; [apply total_nonneg|rewrite <- S; apply total_le];
+      intros a I; pose proof (N a I); destruct (event a); lra. }
+  pose proof (Part x) as HP; pose proof (Part y) as HQ; fold P in HP; fold Q in HQ.
+  (* a tangent at the ratio e^s for what is in the event, at 1 for the rest *)
+  assert (T : (alpha * exp ((alpha - 1) * s) - alpha) * P + (alpha * total l (M x)
+              + (- ((alpha - 1) * (1 + delta) - (alpha - 1)) * Q + - (alpha - 1) * total l (M y))) <= 1).
+  { apply Rle_trans with (moment alpha l (M x) (M y)).
+    2:{ eapply Rle_trans; [exact Mom|]; apply Rle_trans with (exp 0); [apply exp_le; nra|rewrite exp_0; lra]. }
+    unfold P, Q, prob; rewrite <- !total_scal, <- !total_plus.
+    apply total_le; intros a I.
+    pose proof (renyi_term_tangent alpha (if event a then s else 0) (M x a) (M y a) Ha (Nx a I) (Ny a I) (Cov a I)) as Tan.
+    destruct (event a); [rewrite As, exp_ln in Tan by lra|rewrite !Rmult_0_r, exp_0 in Tan]; lra. }
+  rewrite Sx, Sy in T.
+  assert (E1 : (alpha - 1) * s <= exp ((alpha - 1) * s) - 1) by (pose proof (exp_ineq1_le ((alpha - 1) * s)); lra).
+  assert (Ls : delta <= ln (1 + delta) * (1 + delta)).
+  { pose proof (exp_ineq1_le (- ln (1 + delta))) as E; rewrite exp_Ropp, exp_ln in E by lra.
+    apply (Rmult_le_compat_r (1 + delta)) in E; [|lra]; rewrite Rinv_l in E by lra; lra. }
+  assert (Low : (alpha - 1) * (ln (1 + delta) * P) <= (alpha - 1) * (delta * Q)).
+  { rewrite <- As; apply Rle_trans with (alpha * (exp ((alpha - 1) * s) - 1) * P); [|lra].
+    replace ((alpha - 1) * (alpha * s * P)) with (alpha * ((alpha - 1) * s) * P) by ring.
+    apply Rmult_le_compat_r; [lra|apply Rmult_le_compat_l; lra]. }
+  apply Rmult_le_reg_l in Low; [|lra]; rewrite exp_0, Rmult_1_l.
+  assert (delta * P <= delta * (Q * (1 + delta))) by nra.
+  apply Rmult_le_reg_l in H0; [nra|exact Hd].
+Qed.
+
 Lemma dp_fewer {A D} (adj adj' : D -> D -> Prop) (l : list A) (M : D -> A -> R) eps delta :
   (forall x y, adj' x y -> adj x y) -> dp adj l M eps delta -> dp adj' l M eps delta.
 Proof. intros H Hd x y A'; apply Hd, H, A'. Qed.
@@ -239,8 +273,13 @@ Proof.
     split; [exact I|]; destruct V as [_ V]; apply dp_fewer with (1 := fun x y => unit_in_group null r g x y).
     apply dp_weaken with 0; [lra|apply pure_dp, V].
   - destruct s as [r g [a|a|a|o a|o a]]; try discriminate; cbn [concluded] in H.
-    apply guard_some in H as [G <-]; rewrite !andb_true_iff in G; destruct G as [_ G].
-    destruct V as [_ V], (order_suffices_sound _ _ _ _ G) as (Ho & Hd & Le); split; [exact I|].
+    apply guard_some in H as [G <-]; rewrite !andb_true_iff, orb_true_iff in G; destruct G as [[Gd Pe] G].
+    destruct V as [Order V]; destruct G as [Z|G].
+    { apply Qle_bool_R in Pe, Z; rewrite Q2R_number in Pe, Z; apply andb_true_iff in Gd as [Gd _].
+      split; [exact I|]; apply dp_fewer with (1 := fun x y => unit_in_group null r g x y).
+      apply dp_weaken_epsilon with (2 := Pe); [exact laws|].
+      apply renyi_nothing with (5 := V); [exact laws|exact Order|exact Z|apply positive_number_R, Gd]. }
+    destruct (order_suffices_sound _ _ _ _ G) as (Ho & Hd & Le); split; [exact I|].
     apply dp_fewer with (1 := fun x y => unit_in_group null r g x y).
     apply dp_weaken_epsilon with (2 := Le); [exact laws|].
     apply rdp_to_dp_at_delta; [exact laws|exact Ho|exact Hd|exact V].
@@ -421,7 +460,7 @@ Theorem check_filter_sound (c : certificate) (kept s : claim) :
   claimed null (transcripts outcomes most) (fun x => run (law x)) s.
 Proof.
   unfold check_filter, judged; cbv zeta; intros H X A null outcomes law reads cost most F.
-  destruct (forallb _ _); [|discriminate].
+  destruct (andb _ _); [|discriminate].
   destruct (all_nodes _ _ _ _ _ _ _ _ _) as [[e s'|s'|k s']|] eqn:N; try discriminate.
   injection H as -> ->; apply all_nodes_keep with (P := kept_valid) in N.
   - exact (proj2 (N X A null outcomes law reads cost most F)).

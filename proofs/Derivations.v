@@ -55,6 +55,12 @@ Proof.
   replace (Q2R 0) with 0 in H by (unfold Q2R; simpl; field); exact H.
 Qed.
 
+Lemma positive_number_zero a : positive_number a = false -> Q2R a <= 0.
+Proof.
+  unfold positive_number; rewrite negb_false_iff; intros H; apply Qle_bool_R in H.
+  replace (Q2R 0) with 0 in H by (unfold Q2R; simpl; field); exact H.
+Qed.
+
 (** ** Sensitivities *)
 
 Lemma stated_some needed squared s :

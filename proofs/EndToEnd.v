@@ -324,6 +324,12 @@ Theorem still_run_dp :
   dp (one_part replace_one) (all_transcripts still_run) (run_law still_run) (Q2R 0) (Q2R (1 # 100000)).
 Proof. checked (check_dp still_example ReplaceOne) still_satisfied. Qed.
 
+(** A sample that nobody is drawn into. *)
+Theorem empty_run_dp grid :
+  ascending m_infty grid ->
+  dp (one_part add_remove_one) (all_transcripts (empty_run grid)) (run_law (empty_run grid)) (Q2R 0) (Q2R (1 # 100000)).
+Proof. intros G; checked (check_dp empty_example AddRemoveOne) empty_satisfied. Qed.
+
 Theorem response_run_pure :
   pure (one_part replace_one) (all_transcripts response_run) (run_law response_run)
     (Q2R (10987 # 10000)).

@@ -53,11 +53,11 @@ Qed.
 Lemma message_satisfies law sampled how held m todo grid :
   ascending m_infty grid ->
   match m with Repeated _ _ | Parties _ => False | _ => True end ->
-  round_of 0 (one_message law sampled how held grid) [] (Some m) ->
+  (forall h, round_of 0 (one_message law sampled how held grid) h (Some m)) ->
   satisfies 0 (Certificate [m] [Event 1 [1%positive] 1] todo)
     (one_message law sampled how held grid).
 Proof.
-  intros Hg Once Hm; split; [intros h before; exact Hg|intros h; exact Hm|].
+  intros Hg Once Hm; split; [intros h before; exact Hg|exact Hm|].
   intros j h I; exists [].
   apply transcripts_length in I; destruct h as [|o [|o' h]]; try discriminate.
   destruct m; try contradiction;
@@ -72,7 +72,7 @@ Lemma one_message_satisfies law sampled how held m todo grid :
     (one_message law sampled how held grid).
 Proof.
   intros Hg Once Hm; apply message_satisfies; [exact Hg|destruct m; easy|].
-  unfold round_of; replace (still m) with false by (destruct m; easy); exact Hm.
+  intros h; unfold round_of; replace (still m) with false by (destruct m; easy); exact Hm.
 Qed.
 
 Lemma one_release_satisfies sampled how held m moved squared d todo grid :
@@ -83,7 +83,7 @@ Lemma one_release_satisfies sampled how held m moved squared d todo grid :
   satisfies 0 (Certificate [m] [Event 1 [1%positive] 1] todo) (one_release sampled how held grid).
 Proof.
   intros Hg Hm Hd More; apply one_message_satisfies; [exact Hg| |left].
-  - destruct Hm as [[E _]|(drawn & E & _)]; injection E as ->; [apply andb_false_r|reflexivity].
+  - destruct Hm as [[E _]|(drawn & E & _)]; injection E as ->; apply andb_false_r.
   - exists moved, squared, d, 1%Q.
     split; [left; split; [exact Hm|cbn; f_equal; symmetry; apply Q2R_number]|split; [|split]].
     + intros j data R; apply Nat.eqb_eq in R; subst j; exact Hd.
@@ -909,18 +909,42 @@ Definition still_run : execution R := one_message (Weighted 2) [] whole (fun l =
 
 Theorem still_satisfied : satisfies 0 still_example still_run.
 Proof.
-  apply message_satisfies; [exact Logic.I|exact Logic.I|].
-  exists ReplaceOne, 0%Q, (Leaf (Declared 0) 0), 0%Q, 2%nat, (fun data => count_of (data 1%nat)), whether.
-  split; [reflexivity|split; [reflexivity|split; [|split; [|split]]]].
-  - intros data; split; [split|reflexivity]; cbn [value still_run one_message]; unfold whether;
-      destruct (Req_EM_T _ _); [intros [|a] _; lra|intros [|a] _; lra|simpl; lra|simpl; lra].
-  - intros u v E; unfold whether; rewrite (E 0%nat) by (cbn [dimension still_run one_message]; lia); reflexivity.
-  - intros j data R; apply Nat.eqb_eq in R; subst j; apply derives_declared; intros u v A.
-    unfold count_of; rewrite !with_part_own; replace (length v) with (length u)
-      by (destruct A; rewrite !app_length; reflexivity).
-    rewrite sub_diag, norm_zero, Q2R_number; lra.
-  - apply (reads_party_1 (Weighted 2) [] whole (fun l => whether (count_of l)) [] _ (fun l => whether (count_of l))).
+  apply message_satisfies; [exact Logic.I|exact Logic.I|intros h].
+  exists (one_release [] whole count_of []), 2%nat, whether.
+  split; [left|split; [reflexivity|split; [reflexivity|split; [reflexivity|split]]]].
+  - exists ReplaceOne, 0%Q, (Leaf (Declared 0) 0), 1%Q.
+    split; [left; split; [left; split; reflexivity|cbn; f_equal; symmetry; apply Q2R_number]|split; [|split]].
+    + intros j data R; apply Nat.eqb_eq in R; subst j; apply derives_declared; intros u v A.
+      cbn [value one_release one_message]; unfold count_of; rewrite !with_part_own; replace (length v) with (length u)
+        by (destruct A; rewrite !app_length; reflexivity).
+      rewrite sub_diag, norm_zero, Q2R_number; lra.
+    + discriminate.
+    + apply (reads_party_1 (Normal 1) [] whole count_of [] _ count_of).
+  - intros row; split; unfold whether; destruct (Req_EM_T _ _);
+      [intros [|a] _; lra|intros [|a] _; lra|simpl; lra|simpl; lra].
+  - intros u v E; unfold whether; rewrite (E 0%nat) by (cbn [dimension one_release one_message]; lia); reflexivity.
 Qed.
+
+(** ** A sample that nobody is drawn into *)
+
+Definition empty_example : certificate := Certificate
+  [SampledStep (Poisson 0) AddRemoveOne 1 (Leaf (SumOfBounded 1) 1) 1]
+  [Event 1 [1%positive] 1]
+  [Node (PoissonRdp 1 2 0) [] (Claim AddRemoveOne 1 (Rdp 2 0));
+   Node EventsRule [1%positive] (Claim AddRemoveOne 1 (Rdp 2 0));
+   Node (RdpApproxDp (1 # 100000) 0) [2%positive] (Claim AddRemoveOne 1 (ApproxDp (1 # 100000) 0))].
+
+Definition empty_run : list R -> execution R := one_release [1%nat] (EachWith (Q2R 0)) (vsum cut_to_1).
+
+Theorem empty_satisfied grid : ascending m_infty grid -> satisfies 0 empty_example (empty_run grid).
+Proof.
+  intros Hg; apply (one_release_satisfies _ _ _ _ AddRemoveOne 1 (Leaf (SumOfBounded 1) 1)); [exact Hg| | |discriminate].
+  - right; exists (Poisson 0); split; [reflexivity|split; [reflexivity|split; [|split; [|discriminate]]]].
+    + constructor; [intros []|constructor].
+    + intros j; cbn [reads sampled_parties empty_run one_release one_message]; rewrite Nat.eqb_eq; split; [intros [E|[]]; auto|left; auto].
+  - apply derives_sum_of; [intros x; rewrite Q2R_number; apply cut_to_1_bounded|discriminate].
+Qed.
+
 
 (** No smaller eps is true of it than ln 3: an answer is three times as likely on a neighbour. *)
 Theorem response_attained :

@@ -8,7 +8,7 @@ From Dpledger Require Import Sums Conversion Finite Gaussian Pure LaplaceProfile
   Domination GaussianComposition PoissonSampling BatchSampling Events Enclosure Losses GaussianLosses LossLists
   LossEnclosures LossComposition FixedPoint SampledLoss ReplacedSample ReplacedLoss CopiesSampling
   GroupSampling GroupBatches GroupsDrawn AccumulatedSampling GaussianSplit CopiesLoss GroupLoss PureLoss LaplaceLoss SampledLaplace GeometricLoss DiscreteGaussianProfile DiscreteGaussianLoss
-  LaplaceComposition LaplaceSums SampledRenyi RenyiDecision Certificate Checker Operations Derivations
+  LaplaceComposition LaplaceSums SampledRenyi RenyiDecision Certificate Unmoved Checker Operations Derivations
   Claims.
 Import ListNotations.
 Open Scope R_scope.
@@ -84,13 +84,41 @@ Qed.
 Definition quiet_round {X} (null : X) (moved : relation) (r : execution X) (h : history) : Prop :=
   (forall j, reads r h j = false) /\
   (forall x, distribution (next_messages r h) (next_law r x h)) /\
-  (forall j x y, differ_at (neighbours null moved) j x y -> next_law r x h = next_law r y h).
+  (forall j x y, differ_at (neighbours null moved) j x y ->
+     forall m, In m (next_messages r h) -> next_law r x h m = next_law r y h m).
 
-(** What is used of a run that satisfies an event list of steps that all have noise. *)
+(** A step that something of a record may reach. *)
+Definition moving (m : option mechanism) : Prop := forall step, m = Some step -> unmoved step = false.
+
+(** A step of this kind is a round of this kind. *)
+Definition round_of_kind {X} (null : X) (r : execution X) h (m : mechanism) : Prop :=
+  match m with
+  | GaussianStep _ _ _ _ | SampledStep _ _ _ _ _ | DiscreteGaussianStep _ _ _ _ => gaussian_round null r h (Some m)
+  | LaplaceStep _ _ _ _ | SampledLaplaceStep _ _ _ _ _ | DiscreteLaplaceStep _ _ _ _ => laplace_round null r h (Some m)
+  | ResponseStep _ _ => response_round r h (Some m)
+  | PureStep _ _ _ _ => weighted_round null r h (Some m)
+  | MixtureStep _ _ _ _ _ _ _ => mixture_round null r h (Some m)
+  | AccumulatedStep _ _ _ _ _ _ => accumulated_round null r h (Some m)
+  | Repeated _ _ | Parties _ => False
+  end.
+
+Lemma own_kind {X} (null : X) (r : execution X) h m : noisy_round null r h (Some m) -> round_of_kind null r h m.
+Proof.
+  intros [G|[G|[G|[G|[G|G]]]]]; destruct m; try exact G; exfalso.
+  all: try (destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); discriminate G).
+  all: try (destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); discriminate G).
+  all: try (destruct G as (? & ? & G & _); discriminate G).
+  all: try (destruct G as (? & ? & ? & ? & ? & G & _); discriminate G).
+  all: try (destruct G as (? & ? & ? & ? & ? & ? & ? & G & _); discriminate G).
+  all: destruct G as (? & ? & ? & ? & ? & ? & G & _); discriminate G.
+Qed.
+
+(** What is used of a run that satisfies an event list, its rounds that nothing reaches as rounds that
+    read nobody. *)
 Record behaves {X} (null : X) (c : certificate) (r : execution X) : Prop := Behaves {
   grids_ascend : forall h before, ascending m_infty (cuts r h before);
   rounds_are_steps : forall h, quiet_round null (relation_of c) r h \/
-    noisy_round null r h (mechanism_at c (next_mechanism r h));
+    moving (mechanism_at c (next_mechanism r h)) /\ noisy_round null r h (mechanism_at c (next_mechanism r h));
   steps_are_allowed : forall j h, In h (all_transcripts r) ->
     exists rest, Permutation (met r j h ++ rest) (allowed c j) }.
 
@@ -268,13 +296,13 @@ Qed.
 
 Lemma mixture_found i moved constant e squared d rate std :
   mechanism_at c i = Some (MixtureStep moved constant e squared d rate std) ->
-  moved = r0 /\ 0 < Q2R rate <= 1 /\ 0 < Q2R std /\
+  moved = r0 /\ 0 <= Q2R rate <= 1 /\ 0 < Q2R std /\
   (exists s, derived r0 e = Some s /\ Q2R s = Q2R constant) /\
   (exists s, derived r0 d = Some s /\ Q2R s = Q2R squared).
 Proof.
   intros H; apply mechanism_found in H; cbn [mechanism_ok] in H; rewrite !andb_true_iff in H.
   destruct H as [[[[[Hp H1] Hr] _] Hs] D]; apply relation_eqb_eq in Hr; subst moved.
-  apply positive_number_R in Hs, Hp; apply Qle_bool_R in H1; rewrite Q2R_number in H1.
+  apply positive_number_R in Hs; apply Qle_bool_R in H1, Hp; rewrite Q2R_number in H1, Hp.
   destruct (derived r0 e) as [s|]; [|discriminate]; destruct (derived r0 d) as [t|]; [|discriminate].
   apply andb_true_iff in D as [E D]; apply Q2R_equal in E, D.
   split; [reflexivity|split; [split; assumption|split; [exact Hs|split; eauto]]].
@@ -717,6 +745,50 @@ Proof.
   rewrite with_own_part, <- Ey in S; exact S.
 Qed.
 
+(** Where that is nothing, no number moves. *)
+Lemma part_unmoved n h j squared d s (f : (nat -> list X) -> nat -> R) x y :
+  derived r0 d = Some s -> Q2R s = Q2R squared -> Q2R squared = 0 ->
+  (forall data, derives null r0 d (euclidean n) (fun part => f (with_part data j part))) ->
+  reads r h j = true -> differ_at adj j x y -> forall i, (i < n)%nat -> f x i = f y i.
+Proof.
+  intros D E Z Read R Dxy i Hi.
+  pose proof (part_sensitivity (euclidean n) h j squared d s f D E Read R x y Dxy) as Near.
+  rewrite Z, sqrt_0 in Near; set (gap := @sub (euclidean n) (f x) (f y)) in *.
+  pose proof (norm_pos gap) as P; pose proof (norm_sq gap) as Sq.
+  replace (norm gap) with 0 in Sq by lra; rewrite Rmult_0_l in Sq; symmetry in Sq.
+  pose proof (total_zero_inv _ _ (fun k _ => Rle_0_sqr (gap k)) Sq i ltac:(apply in_seq; lia)) as Zero.
+  apply Rsqr_0_uniq in Zero; unfold gap, sub in Zero; simpl in Zero; lra.
+Qed.
+
+(** What is said of a row that no record moves, or of a sample that holds nobody, is not told from what is
+    said of a neighbour. *)
+Lemma unmoved_samples {A} h j (f : (nat -> list X) -> nat -> R) (K : (nat -> R) -> A -> R) a x y :
+  NoDup (sampled_parties r h) -> (forall j, In j (sampled_parties r h) <-> reads r h j = true) ->
+  (forall part, distribution (draws_of (sampled_by r h) part) snd) -> leaves_unread r h f ->
+  (forall u v, (forall i, (i < dimension r h)%nat -> u i = v i) -> K u a = K v a) ->
+  sampled_by r h = EachWith 0 \/
+  (reads r h j = true -> forall u v, differ_at adj j u v -> forall i, (i < dimension r h)%nat -> f u i = f v i) ->
+  differ_at adj j x y ->
+  on_samples (draws_of (sampled_by r h)) (fun data => K (f data)) (sampled_parties r h) x a
+  = on_samples (draws_of (sampled_by r h)) (fun data => K (f data)) (sampled_parties r h) y a.
+Proof.
+  intros U I Laws Unread Rows Still [A0 Same]; destruct (reads r h j) eqn:R.
+  2:{ rewrite (on_samples_at _ _ _ x), (on_samples_at _ _ _ y).
+      apply on_samples_unread with (j := j); [intros J; apply I in J; congruence|exact Same|].
+      intros u v S _ _ _; rewrite (unread_same_but h f j u v Unread R S); reflexivity. }
+  destruct Still as [Nobody|Still].
+  - apply on_samples_alike with (j := j) (near := eq); try assumption; [| |apply I, R].
+    + intros g _; rewrite Nobody; cbn [draws_of]; rewrite !mean_of_nobody; reflexivity.
+    + intros u v S E; replace v with u; [reflexivity|]; extensionality i.
+      destruct (Nat.eq_dec i j) as [->|N]; [exact E|apply S, N].
+  - apply on_samples_alike with (j := j) (near := interchangeable r0); try assumption; [| |apply I, R].
+    + intros g G; apply (mean_alike _ r0); [apply (neighbours_alike null), A0|exact Laws|exact G].
+    + intros u v S Al; rewrite (same_with_part u v j S), <- (with_own_part u j) at 1.
+      apply (unmoved_alike null r0 (fun part => K (f (with_part u j part)) a)); [|exact Al].
+      intros p q N; apply Rows, (Still eq_refl); split; [rewrite !with_part_own; exact N|].
+      intros i Ni; rewrite !with_part_other by exact Ni; reflexivity.
+Qed.
+
 Lemma int_part_whole n : Int_part (IZR n) = n.
 Proof.
   destruct (base_Int_part (IZR n)) as [A B]; apply le_IZR in A.
@@ -812,6 +884,19 @@ Proof.
   - eapply Rle_trans; [apply Rle_abs|apply (entry_within_norm (fun _ => _))].
   - right; f_equal; unfold sub; simpl; apply functional_extensionality; intros _.
     rewrite <- total_scal, <- total_plus; apply total_ext; intros i _; ring.
+Qed.
+
+Lemma unmoved_in_l1 h j squared d s x y :
+  derived r0 d = Some s -> Q2R s = Q2R squared -> Q2R squared = 0 -> derives_in_l1 null r h r0 d ->
+  reads r h j = true -> differ_at adj j x y -> forall i, (i < dimension r h)%nat -> value r h x i = value r h y i.
+Proof.
+  intros D E Z Read R Dxy i Hi; pose proof (moved_in_l1 h j squared d s x y D E Read R Dxy) as Near.
+  rewrite Z, sqrt_0 in Near.
+  assert (Pos : forall k : nat, 0 <= Rabs (value r h x k - value r h y k)) by (intros; apply Rabs_pos).
+  pose proof (total_zero_inv (seq 0 (dimension r h)) (fun k => Rabs (value r h x k - value r h y k))
+                (fun k _ => Pos k)) as Zero.
+  specialize (Zero (Rle_antisym _ _ Near (total_nonneg _ _ (fun k _ => Pos k))) i ltac:(apply in_seq; lia)).
+  cbv beta in Zero; apply Rabs_eq_0 in Zero; lra.
 Qed.
 
 Lemma whole_total {A} (l : list A) (f : A -> Z) :
@@ -1390,7 +1475,7 @@ Proof.
   destruct (mixture_found _ _ _ _ _ _ _ _ F) as (-> & Hr & Hs & _).
   unfold mixed_round, next_messages, next_law; rewrite N, F; split; [eexists; split; reflexivity|split].
   - intros x; apply numbers_distribution, on_samples_distribution.
-    + intros part; apply (mixture_draws h rate r0); [exact Samples|lra].
+    + intros part; apply (mixture_draws h rate r0); [exact Samples|exact Hr].
     + intros data; apply (noisy_vector_distribution _ (fun sample i => unsampled r h x i + value r h sample i)).
       * exact Hs.
       * apply (grids_ascend null c r run_satisfies).
@@ -1428,31 +1513,18 @@ Qed.
 
 Lemma read_step h j : reads r h j = true -> noisy_round null r h (mechanism_at c (mechanism_of h)).
 Proof.
-  intros R; destruct (rounds_are_steps null c r run_satisfies h) as [(No & _)|S]; [|exact S].
+  intros R; destruct (rounds_are_steps null c r run_satisfies h) as [(No & _)|[_ S]]; [|exact S].
   rewrite No in R; discriminate R.
 Qed.
 
-(** A step of this kind is a round of this kind. *)
-Lemma own_round h j m : mechanism_at c (mechanism_of h) = Some m -> reads r h j = true ->
-  match m with
-  | GaussianStep _ _ _ _ | SampledStep _ _ _ _ _ | DiscreteGaussianStep _ _ _ _ => gaussian_round null r h (Some m)
-  | LaplaceStep _ _ _ _ | SampledLaplaceStep _ _ _ _ _ | DiscreteLaplaceStep _ _ _ _ => laplace_round null r h (Some m)
-  | ResponseStep _ _ => response_round r h (Some m)
-  | PureStep _ _ _ _ => weighted_round null r h (Some m)
-  | MixtureStep _ _ _ _ _ _ _ => mixture_round null r h (Some m)
-  | AccumulatedStep _ _ _ _ _ _ => accumulated_round null r h (Some m)
-  | Repeated _ _ | Parties _ => False
-  end.
+Lemma read_moving h j m : reads r h j = true -> mechanism_at c (mechanism_of h) = Some m -> unmoved m = false.
 Proof.
-  intros F R; pose proof (read_step h j R) as S; rewrite F in S; destruct S as [G|[G|[G|[G|[G|G]]]]];
-    destruct m; try exact G; exfalso.
-  all: try (destruct G as (? & ? & ? & ? & [[[[G _]|(? & G & _)] _]|[G _]] & _); discriminate G).
-  all: try (destruct G as (? & ? & ? & ? & [(G & _)|[(? & G & _)|(G & _)]] & _); discriminate G).
-  all: try (destruct G as (? & ? & G & _); discriminate G).
-  all: try (destruct G as (? & ? & ? & ? & ? & G & _); discriminate G).
-  all: try (destruct G as (? & ? & ? & ? & ? & ? & ? & G & _); discriminate G).
-  all: destruct G as (? & ? & ? & ? & ? & ? & G & _); discriminate G.
+  intros R F; destruct (rounds_are_steps null c r run_satisfies h) as [(No & _)|[Moving _]]; [|apply Moving, F].
+  rewrite No in R; discriminate R.
 Qed.
+
+Lemma own_round h j m : mechanism_at c (mechanism_of h) = Some m -> reads r h j = true -> round_of_kind null r h m.
+Proof. intros F R; apply own_kind; rewrite <- F; apply (read_step h j R). Qed.
 
 Lemma noisy_kind h : noisy_round null r h (mechanism_at c (mechanism_of h)) ->
   (exists s std, normal_round h s std) \/ discrete_round h \/ pure_round h \/ mixed_round h.
@@ -1522,7 +1594,7 @@ Qed.
 
 Lemma laws x h : distribution (next_messages r h) (next_law r x h).
 Proof.
-  destruct (rounds_are_steps null c r run_satisfies h) as [(_ & L & _)|Step]; [apply L|].
+  destruct (rounds_are_steps null c r run_satisfies h) as [(_ & L & _)|[_ Step]]; [apply L|].
   destruct (noisy_kind h Step) as [(s & std & Round)|[(_ & L & _)|[(_ & L & _)|(_ & L & _)]]];
     [|apply L|apply L|apply L].
   destruct (normal_messages h s std Round) as [-> ->]; apply numbers_distribution.
@@ -1532,19 +1604,19 @@ Proof.
 Qed.
 
 Lemma quiet_same k h j x y : quiet_round null r0 r h -> steps (differ_at adj j) k x y ->
-  next_law r x h = next_law r y h.
+  forall m, In m (next_messages r h) -> next_law r x h m = next_law r y h m.
 Proof.
-  intros (_ & _ & Same); revert x y; induction k as [|k IH]; simpl; intros x y S; [rewrite S; reflexivity|].
-  destruct S as (z & S & Dzy); rewrite (IH x z S); apply (Same j), Dzy.
+  intros (_ & _ & Same) S m I; revert x y S; induction k as [|k IH]; simpl; intros x y S; [rewrite S; reflexivity|].
+  destruct S as (z & S & Dzy); rewrite (IH x z S); apply (Same j); assumption.
 Qed.
 
 Lemma unread_same k h j x y :
   reads r h j = false -> same_but j x y -> steps (differ_at adj j) k x y ->
   forall m, In m (next_messages r h) -> next_law r x h m = next_law r y h m.
 Proof.
-  intros R Dxy Sxy m _;
-    destruct (rounds_are_steps null c r run_satisfies h) as [Quiet|Step];
-    [rewrite (quiet_same k h j x y Quiet Sxy); reflexivity|];
+  intros R Dxy Sxy m In_messages;
+    destruct (rounds_are_steps null c r run_satisfies h) as [Quiet|[_ Step]];
+    [apply (quiet_same k h j x y Quiet Sxy m In_messages)|]; clear In_messages;
     destruct (noisy_kind h Step) as [(s & std & Round)|[(_ & _ & Same & _)|[(_ & _ & Same & _)|(_ & _ & Same)]]];
     [|rewrite (Same j x y R Dxy); reflexivity..].
   destruct (normal_messages h s std Round) as [_ Law]; rewrite !Law.
@@ -1799,9 +1871,9 @@ Definition beside_normal (with_first : bool) (i : positive) {A} (l : list A) (p 
   | Some (ResponseStep truth answers) =>
       below_profile l p q (shared_profile (exp (cost i)) (Q2R (share_of truth answers)))
   | Some (PureStep _ _ _ _) => below_profile l p q (shared_profile (exp (far * cost i)) 1)
-  | Some (MixtureStep moved _ _ squared d rate std) =>
+  | Some (MixtureStep moved constant _ squared d rate std) =>
       contrasted with_first (contrast_of_mixture rate many moved d)
-        (sqrt (Q2R (sampled_ratio many moved (share i) squared std))) l p q
+        (sqrt (Q2R (sampled_ratio many moved (share_for constant (share i)) squared std))) l p q
   | Some (AccumulatedStep _ squared _ rate samples std) =>
       contrasted with_first (seen_by_each rate (many * samples)) (sqrt (Q2R squared) / Q2R std) l p q
   | _ => True
@@ -1943,27 +2015,34 @@ Qed.
 Lemma whole_found i m ratio :
   mechanism_at c i = Some m -> whole_ratio many m = Some ratio -> single i /\ 0 <= Q2R ratio.
 Proof.
-  intros F W; assert (Kind : (exists moved squared d std, m = GaussianStep moved squared d std /\
-                                 ratio = further many (squared / (std * std))) \/
-            exists x met n, contrast_met many m = Some (x, met) /\ ratio = further n met).
-  { destruct m; cbn [whole_ratio] in W; [left; injection W as <-; eauto 6|right..];
-      (destruct (contrast_met _ _) as [[x met]|]; [|discriminate W]);
-      (destruct (whole_shift x) as [n|]; [|discriminate W]); injection W as <-; eauto. }
-  destruct Kind as [(moved & squared & d & std & -> & ->)|(x & met & n & E & ->)].
-  - destruct (gaussian_found _ _ _ _ _ (or_introl F)) as (_ & Hs & s & D & Es).
-    split; [refine (alone i _ F _ _); discriminate|].
+  intros F W; assert (One : single i)
+    by (refine (alone i m F _ _); [intros inner n ->|intros parts ->]; discriminate W); split; [exact One|].
+  assert (Met : match contrast_met many m with
+                | Some (x, met) => option_map (fun n => further n met) (whole_shift x)
+                | None => None
+                end = Some ratio -> 0 <= Q2R ratio).
+  { destruct (contrast_met many m) as [[x met]|] eqn:Em; [|discriminate].
+    destruct (whole_shift x) as [n|]; [|discriminate]; intros E; injection E as <-.
+    destruct (met_found _ _ _ _ F Em) as (_ & _ & _ & squared & std & Sq & Hs & ->).
+    apply further_nonneg, ratio_nonneg; assumption. }
+  assert (Sampled : (if unmoved m then Some 0%Q else match contrast_met many m with
+                | Some (x, met) => option_map (fun n => further n met) (whole_shift x)
+                | None => None
+                end) = Some ratio -> 0 <= Q2R ratio).
+  { destruct (unmoved m); [|exact Met]; intros E; injection E as <-; rewrite Q2R_number; apply Rle_refl. }
+  destruct m as [moved squared d std| | | | | | | |moved constant e squared d rate std| | |]; try (exact (Sampled W)).
+  - injection W as <-; destruct (gaussian_found _ _ _ _ _ (or_introl F)) as (_ & Hs & s & D & Es).
     apply further_nonneg, ratio_nonneg; [rewrite <- Es; exact (derived_nonneg r0 _ s D)|exact Hs].
-  - destruct (met_found _ _ _ _ F E) as (One & _ & _ & squared & std & Sq & Hs & ->).
-    split; [exact One|apply further_nonneg, ratio_nonneg; assumption].
+  - apply guard_some in W as [_ <-]; destruct (mixture_found _ _ _ _ _ _ _ _ F) as (_ & _ & Hs & (s & D & Es) & _).
+    apply further_nonneg, ratio_nonneg; [rewrite <- Es; exact (derived_nonneg r0 _ s D)|exact Hs].
 Qed.
 
 Lemma mu_squared_nonneg i : 0 <= mu_squared i.
 Proof.
   pose proof (Pos_real many); assert (0 <= far * far) by nra.
   unfold mu_squared, normal_ratio; fold (mechanism_at c i); destruct (mechanism_at c i) as [m|] eqn:F; [|lra].
-  assert (Whole : 0 <= match whole_ratio many m with Some ratio => Q2R ratio | None => 0 end).
-  { destruct (whole_ratio many m) as [ratio|] eqn:W; [apply (whole_found _ _ _ F W)|lra]. }
-  destruct m; try exact Whole.
+  destruct (whole_ratio many m) as [ratio|] eqn:W; [apply (whole_found _ _ _ F W)|].
+  destruct m; try lra; unfold guard; destruct (positive_number constant); [|lra].
   destruct (mixture_found _ _ _ _ _ _ _ _ F) as (_ & _ & Hs & (s & D & E) & _).
   assert (S : 0 <= Q2R constant) by (rewrite <- E; exact (derived_nonneg r0 _ s D)).
   destruct (share_root many (Q2R (share i)) constant noise_std (proj1 (shares i)) Hs S) as [_ Root].
@@ -2449,22 +2528,92 @@ Proof.
     pose proof (Pos2Nat.is_pos many); nia.
 Qed.
 
-(** A mixture: its noise in two shares, one for either part. *)
-Lemma mixture_below with_first h j x y L :
+(** Of a mixture's sample nothing is seen. *)
+Lemma unseen_sample h rate moved squared :
+  samples_at null r h rate moved -> sample_moves squared rate = false -> 0 <= Q2R rate -> 0 <= Q2R squared ->
+  sampled_by r h = EachWith 0 \/ Q2R squared = 0.
+Proof.
+  intros (As & _) Still Hr Sq; unfold sample_moves in Still; apply andb_false_iff in Still as [Z|Z];
+    apply positive_number_zero in Z; [right; lra|left].
+  destruct (sampled_by r h) as [q|n k filler|n k filler]; [| |contradiction].
+  - destruct As as [-> _]; f_equal; lra.
+  - destruct As as (_ & Fit & Share); exfalso.
+    assert (0 < INR n / INR k) by (apply Rdiv_lt_0_compat; apply lt_0_INR; lia); lra.
+Qed.
+
+Lemma open_below h j x y moved constant e squared d rate std :
   mixture_round null r h (mechanism_at c (mechanism_of h)) ->
+  mechanism_at c (mechanism_of h) = Some (MixtureStep moved constant e squared d rate std) ->
+  sample_moves squared rate = false -> reads r h j = true -> steps (differ_at adj j) times x y ->
+  below_profile (next_messages r h) (next_law r x h) (next_law r y h)
+    (gaussian_profile (INR times * sqrt (Q2R constant) / Q2R std)).
+Proof.
+  intros (moved' & constant' & e' & squared' & d' & rate' & std' & F' & N & Samples & Always & Read & _ & Open & Unread)
+    F Still Rd Sxy.
+  rewrite F in F'; injection F' as <- <- <- <- <- <- <-.
+  destruct (mixture_found _ _ _ _ _ _ _ _ F) as (-> & Hr & Hs & (s & De & Ee) & (t & Dd & Ed)).
+  pose proof (fun part => mixture_draws h rate r0 part Samples Hr) as Draw.
+  unfold next_messages, next_law; rewrite N; apply numbers_below.
+  set (o := vector_outcomes (dimension r h) (cuts r h)).
+  set (M := fun (z : nat -> R) => noisy_vector (dimension r h) (fun sample i => z i + value r h sample i) (Q2R std)).
+  set (on_all := fun z => on_samples (draws_of (sampled_by r h)) (M z) (sampled_parties r h)).
+  change (below_profile o (on_all (unsampled r h x) x) (on_all (unsampled r h y) y)
+            (gaussian_profile (INR times * sqrt (Q2R constant) / Q2R std))).
+  pose proof (unseen_sample h rate r0 squared Samples Still (proj1 Hr)
+                ltac:(rewrite <- Ed; exact (derived_nonneg r0 _ t Dd))) as Unseen.
+  destruct Samples as (_ & U & In_sample).
+  assert (Alike : forall z n u v, steps (differ_at adj j) n u v -> forall a, In a o -> on_all z u a = on_all z v a).
+  { intros z n; induction n as [|n IH]; simpl; intros u v S a Ia; [rewrite S; reflexivity|].
+    destruct S as (w & S & Dwv); rewrite (IH u w S a Ia).
+    refine (unmoved_samples h j (fun sample i => z i + value r h sample i)
+              (fun row => run (fun before => rounded (row (length before)) (Q2R std))) a w v U In_sample Draw _ _ _ Dwv).
+    - intros k data part Rk; extensionality i; rewrite (Unread k data part Rk); reflexivity.
+    - intros p q Same; apply (run_of_row (fun m => rounded m (Q2R std))).
+      apply transcripts_length in Ia; rewrite Ia; exact Same.
+    - destruct Unseen as [Nobody|Z]; [left; exact Nobody|right; intros _ p q Dpq i Hi; f_equal].
+      apply (part_unmoved (dimension r h) h j squared d t); auto. }
+  assert (Shifted : below_profile o (on_all (unsampled r h x) x) (on_all (unsampled r h y) x)
+                      (gaussian_profile (INR times * sqrt (Q2R constant) / Q2R std))).
+  { set (V := joint_samples (draws_of (sampled_by r h)) (sampled_parties r h) x).
+    assert (Flat : forall z m, on_all z x m = total V (fun sw => snd sw * M z (fst sw) m))
+      by (intros z m; apply on_joint_samples).
+    intros a b Ha Hb; eapply Rle_trans; [right; apply total_ext; intros m _; rewrite (Flat (unsampled r h x)), (Flat (unsampled r h y)); reflexivity|].
+    apply (below_profile_mixture V snd o (joint_samples_distribution _ _ _ Draw)
+             (fun sw => M (unsampled r h x) (fst sw)) (fun sw => M (unsampled r h y) (fst sw))); try assumption.
+    intros sw _; set (near := fun z z' => norm (@sub (euclidean (dimension r h)) z z') <= INR times * sqrt (Q2R constant)).
+    apply (vector_gaussian_below_profile near (dimension r h) (fun z i => z i + value r h (fst sw) i)); try assumption.
+    - apply Rmult_le_pos; [apply pos_INR|apply sqrt_pos].
+    - apply (grids_ascend null c r run_satisfies).
+    - intros z z' Near; eapply Rle_trans; [|exact Near]; right; f_equal.
+      unfold sub; simpl; extensionality i; ring.
+    - apply (far_in_l2 (dimension r h) times j); [|exact Sxy].
+      apply (part_sensitivity (euclidean (dimension r h)) h j constant e s); try assumption.
+      intros data; apply Always, Rd. }
+  intros a b Ha Hb; eapply Rle_trans; [right; apply total_ext; intros m Im|apply (Shifted a b Ha Hb)].
+  rewrite <- (Alike (unsampled r h y) times x y Sxy m Im); reflexivity.
+Qed.
+
+(** Any other mixture: its noise in two shares, one for either part, if both move. *)
+Lemma mixture_below with_first h j x y moved constant e squared d rate std L :
+  mixture_round null r h (mechanism_at c (mechanism_of h)) ->
+  mechanism_at c (mechanism_of h) = Some (MixtureStep moved constant e squared d rate std) ->
+  sample_moves squared rate = true ->
   reads r h j = true -> same_but j x y -> steps (differ_at adj j) times x y -> oriented many with_first (x j) (y j) ->
   bounds_step with_first (mechanism_of h) L ->
   below_profile (next_messages r h) (next_law r x h) (next_law r y h)
     (followed L (sqrt (mu_squared (mechanism_of h)))).
 Proof.
-  intros (moved & constant & e & squared & d & rate & std & F & N & Samples & Always & Read & More & Open & Unread)
-    Rd Same Sxy O (PL & CL & Bound).
-  destruct (mixture_found _ _ _ _ _ _ _ _ F) as (Em & Hr & Hs & (s & De & Ee) & (t & Dd & Ed)).
+  intros (moved' & constant' & e' & squared' & d' & rate' & std' & F' & N & Samples & Always & Read & More & Open & Unread)
+    F Moves_sample Rd Same Sxy O (PL & CL & Bound).
+  rewrite F in F'; injection F' as <- <- <- <- <- <- <-.
+  destruct (mixture_found _ _ _ _ _ _ _ _ F) as (Em & Hr0 & Hs & (s & De & Ee) & (t & Dd & Ed)).
   rewrite Em in *; clear moved Em.
+  assert (Hr : 0 < Q2R rate <= 1).
+  { apply andb_true_iff in Moves_sample as [_ P]; apply positive_number_R in P; lra. }
   assert (Sc : 0 <= Q2R constant) by (rewrite <- Ee; exact (derived_nonneg r0 _ s De)).
   assert (Sq : 0 <= Q2R squared) by (rewrite <- Ed; exact (derived_nonneg r0 _ t Dd)).
-  destruct (shares (mechanism_of h)) as [S0 S1]; set (sh := share (mechanism_of h)) in *.
-  destruct (share_root many (Q2R sh) constant std S0 Hs Sc) as [P1 Root1].
+  destruct (shares (mechanism_of h)) as [S0 S1]; set (sh := share_for constant (share (mechanism_of h))).
+  assert (Within : 0 <= Q2R sh < 1) by (unfold sh, share_for; destruct (positive_number constant); rewrite ?Q2R_number; lra).
   assert (Rest : Q2R (1 - sh) = 1 - Q2R sh) by (rewrite Q2R_minus, Q2R_number; reflexivity).
   set (t1 := sqrt (Q2R sh) * Q2R std) in *; set (t2 := sqrt (1 - Q2R sh) * Q2R std).
   assert (Root2 : forall n, 0 < t2 /\ sqrt (Q2R (further n squared / ((1 - sh) * (std * std))))
@@ -2472,8 +2621,10 @@ Proof.
   { intros n; destruct (share_root n (1 - Q2R sh) squared std ltac:(lra) Hs Sq) as [P2 Root].
     split; [exact P2|]; destruct (Root _ Rest) as [_ ->]; fold t2; unfold Rdiv; ring. }
   assert (P2 : 0 < t2) by apply (Root2 1%positive).
-  assert (Mu : sqrt (mu_squared (mechanism_of h)) = far * sqrt (Q2R constant) / t1).
-  { unfold mu_squared, normal_ratio; fold (mechanism_at c (mechanism_of h)); rewrite F; apply Root1; reflexivity. }
+  assert (Mu : mu_squared (mechanism_of h)
+               = if positive_number constant then Q2R (constant_ratio many (share (mechanism_of h)) constant std) else 0).
+  { unfold mu_squared, normal_ratio; fold (mechanism_at c (mechanism_of h)); rewrite F; cbn [whole_ratio].
+    rewrite Moves_sample; cbn [negb guard]; destruct (positive_number constant); reflexivity. }
   unfold next_messages, next_law; rewrite N, Mu; apply numbers_below.
   set (o := vector_outcomes (dimension r h) (cuts r h)).
   pose proof (fun part => mixture_draws h rate r0 part Samples ltac:(lra)) as Draw.
@@ -2488,19 +2639,10 @@ Proof.
     [right; apply total_ext; intros m _; rewrite (Flat (unsampled r h x)), (Flat (unsampled r h y)); reflexivity|].
   revert a b Ha Hb; change (below_profile o (hidden_vector (V x) (fun v i => unsampled r h x i + value r h v i) (Q2R std))
     (hidden_vector (V y) (fun v i => unsampled r h y i + value r h v i) (Q2R std))
-    (followed L (far * sqrt (Q2R constant) / t1))).
-  apply (noise_split (dimension r h) (cuts r h) (grids_ascend null c r run_satisfies h) t1 t2 (Q2R std) P1 P2 Hs).
-  - unfold t1, t2; transitivity ((sqrt (Q2R sh) * sqrt (Q2R sh) + sqrt (1 - Q2R sh) * sqrt (1 - Q2R sh)) * (Q2R std * Q2R std));
-      [rewrite !sqrt_sqrt by lra|]; ring.
-  - apply joint_samples_distribution, Draw.
-  - apply joint_samples_distribution, Draw.
-  - exact PL.
-  - apply Rmult_le_pos; [pose proof (Pos_real many); lra|apply sqrt_pos].
-  - rewrite <- INR_positive.
-    apply (far_in_l2 (dimension r h) times j); [|exact Sxy].
-    apply (part_sensitivity (euclidean (dimension r h)) h j constant e s); try assumption.
-    intros data; apply Always, Rd.
-  - intros z; set (M := noisy_vector (dimension r h) (with_mean z) t2).
+    (followed L (sqrt (if positive_number constant then Q2R (constant_ratio many (share (mechanism_of h)) constant std) else 0)))).
+  assert (Hidden : forall z, below_profile o (hidden_vector (V x) (fun v i => z i + value r h v i) t2)
+                               (hidden_vector (V y) (fun v i => z i + value r h v i) t2) (profile L)).
+  { intros z; set (M := noisy_vector (dimension r h) (with_mean z) t2).
     assert (Laws : forall data, distribution o (M data)).
     { intros data; apply (noisy_vector_distribution (dimension r h) (with_mean z) t2 P2).
       apply (grids_ascend null c r run_satisfies). }
@@ -2520,8 +2662,8 @@ Proof.
               (of_numbers (on_samples (draws_of (sampled_by r h)) M (sampled_parties r h) x))
               (of_numbers (on_samples (draws_of (sampled_by r h)) M (sampled_parties r h) y)) (profile L)).
     { apply Bound; [apply numbers_distribution, on_samples_distribution; assumption..|].
-      unfold apart, lossless, beside_normal; fold (mechanism_at c (mechanism_of h)); rewrite F; cbn [whole_ratio contrast_met].
-      fold sh; unfold sampled_ratio.
+      unfold apart, lossless, beside_normal; fold (mechanism_at c (mechanism_of h)); rewrite F; cbn [whole_ratio].
+      rewrite Moves_sample; cbn [negb guard]; fold sh; unfold sampled_ratio.
       assert (Kind : r0 = AddRemoveOne \/ r0 <> AddRemoveOne /\
                 exists told : bool, (told = false -> r0 = ReplaceOne -> linear_in_records d = true) /\
                 forall one, contrast_of_mixture rate many r0 d = one ->
@@ -2585,7 +2727,34 @@ Proof.
             rewrite (Absent Er0 j data before after Rd); reflexivity. }
     intros a b Ha Hb; specialize (Below a b Ha Hb); eapply Rle_trans; [right|exact Below].
     unfold excess; rewrite total_map; cbn [of_numbers]; apply total_ext; intros m _.
-    rewrite <- !(Flat z t2); reflexivity.
+    rewrite <- !(Flat z t2); reflexivity. }
+  destruct (positive_number constant) eqn:Moves_open.
+  - assert (Es : sh = share (mechanism_of h)) by (unfold sh, share_for; rewrite Moves_open; reflexivity).
+    rewrite <- Es in *; destruct (share_root many (Q2R sh) constant std S0 Hs Sc) as [P1 Root1]; fold t1 in P1, Root1.
+    unfold constant_ratio; rewrite (proj2 (Root1 sh eq_refl)).
+    apply (noise_split (dimension r h) (cuts r h) (grids_ascend null c r run_satisfies h) t1 t2 (Q2R std) P1 P2 Hs).
+    + unfold t1, t2; transitivity ((sqrt (Q2R sh) * sqrt (Q2R sh) + sqrt (1 - Q2R sh) * sqrt (1 - Q2R sh)) * (Q2R std * Q2R std));
+        [rewrite !sqrt_sqrt by lra|]; ring.
+    + apply joint_samples_distribution, Draw.
+    + apply joint_samples_distribution, Draw.
+    + exact PL.
+    + apply Rmult_le_pos; [pose proof (Pos_real many); lra|apply sqrt_pos].
+    + rewrite <- INR_positive; apply (far_in_l2 (dimension r h) times j); [|exact Sxy].
+      apply (part_sensitivity (euclidean (dimension r h)) h j constant e s); try assumption.
+      intros data; apply Always, Rd.
+    + exact Hidden.
+  - (* what is of all records is the same *)
+    assert (T2 : t2 = Q2R std).
+    { unfold t2, sh, share_for; rewrite Moves_open, Q2R_number, Rminus_0_r, sqrt_1; ring. }
+    rewrite T2 in Hidden; rewrite sqrt_0; intros a b Ha Hb; rewrite followed_by_nothing.
+    eapply Rle_trans; [right|apply (Hidden (unsampled r h x) a b Ha Hb)].
+    apply total_ext; intros m Im; do 3 f_equal; unfold hidden_vector; apply total_ext; intros vw _; f_equal; symmetry.
+    apply (run_of_row (fun q => rounded q (Q2R std)) (fun i => unsampled r h x i + value r h (fst vw) i)
+             (fun i => unsampled r h y i + value r h (fst vw) i)); intros i Hi; f_equal; apply transcripts_length in Im; rewrite Im in Hi.
+    assert (Zero : Q2R constant = 0) by (apply positive_number_zero in Moves_open; lra).
+    clear - Sxy Hi De Ee Zero Always Rd; revert y Sxy; induction times as [|n IH]; simpl; intros y;
+      [intros <-; reflexivity|intros (w & S & Dwy); rewrite (IH w S)].
+    exact (part_unmoved (dimension r h) h j constant e s (unsampled r h) w y De Ee Zero (fun data => Always j data Rd) Rd Dwy i Hi).
 Qed.
 
 (** A Gaussian step on a sample. *)
@@ -2650,7 +2819,7 @@ Proof.
   destruct Kind as [[Kind ->]|[Not_replaced ->]].
   { clear Ec; assert (Replaced : r0 = ReplaceOne) by congruence.
     rewrite Kind in *; cbn [contrasted]; intros split Hsplit; apply numbers_below.
-    pose proof (own_round h j _ F R) as G; cbv beta iota in G; rewrite <- F in G.
+    pose proof (own_round h j _ F R) as G; cbv beta iota delta [round_of_kind] in G; rewrite <- F in G.
     pose proof (each_record_bounded h j rate squared d std G F Replaced R) as Half.
     unfold draws_as in As; destruct (sampled_by r h) as [q|n k filler|n k filler]; try contradiction;
       cbn [draws_of] in *; subst q; destruct Ea as [Hr Each].
@@ -2709,23 +2878,30 @@ Proof.
               (followed L (sqrt (mu_squared (mechanism_of h))))).
   { intros m F W Kind A a b Ha Hb.
     assert (Zero : mu_squared (mechanism_of h) = 0).
-    { unfold mu_squared, normal_ratio; fold (mechanism_at c (mechanism_of h)); rewrite F.
-      destruct m; try destruct Kind; rewrite W; reflexivity. }
+    { unfold mu_squared, normal_ratio; fold (mechanism_at c (mechanism_of h)); rewrite F, W.
+      destruct m; try destruct Kind; reflexivity. }
     rewrite Zero, sqrt_0, followed_by_nothing; apply Bound; auto using laws.
     unfold apart, lossless; fold (mechanism_at c (mechanism_of h)); rewrite F, W; exact A. }
   (* where nothing is hidden, a Gaussian step on samples is one on all records *)
   assert (Normal : forall m, mechanism_at c (mechanism_of h) = Some m -> forall ratio mu, whole_ratio many m = Some ratio ->
-            match m with MixtureStep _ _ _ _ _ _ _ => False | _ => True end -> sqrt (Q2R ratio) = mu ->
+            sqrt (Q2R ratio) = mu ->
             below_profile (next_messages r h) (next_law r x h) (next_law r y h) (gaussian_profile mu) ->
             below_profile (next_messages r h) (next_law r x h) (next_law r y h)
               (followed L (sqrt (mu_squared (mechanism_of h))))).
-  { intros m F ratio mu W Kind Root B a b Ha Hb.
-    assert (Mu : mu_squared (mechanism_of h) = Q2R ratio).
-    { unfold mu_squared, normal_ratio; fold (mechanism_at c (mechanism_of h)); rewrite F.
-      destruct m; try destruct Kind; rewrite W; reflexivity. }
+  { intros m F ratio mu W Root B a b Ha Hb.
+    assert (Mu : mu_squared (mechanism_of h) = Q2R ratio)
+      by (unfold mu_squared, normal_ratio; fold (mechanism_at c (mechanism_of h)); rewrite F, W; reflexivity).
     rewrite Mu, Root; eapply Rle_trans; [apply (B a b Ha Hb)|].
     rewrite <- nothing_followed; apply followed_at_most; try assumption; [apply nothing_proper| |rewrite <- Root; apply sqrt_pos].
     intros a' b' Ha' Hb'; rewrite profile_nothing; apply CL; assumption. }
+  assert (Sampled : forall m, mechanism_at c (mechanism_of h) = Some m ->
+            match m with GaussianStep _ _ _ _ | MixtureStep _ _ _ _ _ _ _ => False | _ => True end ->
+            whole_ratio many m = match contrast_met many m with
+                                 | Some (x', ratio) => option_map (fun n => further n ratio) (whole_shift x')
+                                 | None => None
+                                 end).
+  { intros m F Kind; pose proof (read_moving h j m R F) as Moving; destruct m; try contradiction; cbn [whole_ratio];
+      rewrite Moving; reflexivity. }
   assert (Met : forall m, mechanism_at c (mechanism_of h) = Some m -> forall x' ratio mu, contrast_met many m = Some (x', ratio) ->
             sqrt (Q2R ratio) = mu ->
             contrasted with_first x' mu (next_messages r h) (next_law r x h) (next_law r y h) ->
@@ -2735,17 +2911,23 @@ Proof.
   { intros m F x' ratio mu Em Root A A'; destruct (met_found _ _ _ _ F Em) as (_ & Share & _ & squared & std & Sq & Hs & Er).
     assert (Kind : match m with MixtureStep _ _ _ _ _ _ _ => False | _ => True end) by (destruct m; try exact Logic.I; discriminate Em).
     assert (W : whole_ratio many m = option_map (fun n => further n ratio) (whole_shift x'))
-      by (destruct m; try discriminate Em; cbn [whole_ratio]; rewrite Em; reflexivity).
+      by (rewrite (Sampled m F) by (destruct m; try exact Logic.I; discriminate Em); rewrite Em; reflexivity).
     destruct (whole_shift x') as [n|] eqn:Wx; [|apply (Lossy m F W Kind A')].
-    apply (Normal m F _ (INR (Pos.to_nat n) * mu) W Kind).
+    apply (Normal m F _ (INR (Pos.to_nat n) * mu) W).
     - rewrite further_root, Root by (rewrite Er; apply ratio_nonneg; assumption); reflexivity.
     - apply (whole_below with_first x'); auto using laws. }
   destruct (round h j R) as [(s & std0 & Round)|
     [((moved & squared & d & std & F) & _)|[Pure|((m & F & Mixed) & _)]]];
     [| |pose proof Pure as ((m & F & In & Not) & _)|].
   4:{ destruct m as [| | | | | | | |moved constant e squared d rate std|moved squared d rate samples std| |];
-        try discriminate Mixed; pose proof (own_round h j _ F R) as G; cbv beta iota in G; rewrite <- F in G;
-        [exact (mixture_below with_first h j x y L G R Same Sxy O Bounds)|].
+        try discriminate Mixed; pose proof (own_round h j _ F R) as G; cbv beta iota delta [round_of_kind] in G; rewrite <- F in G;
+        [destruct (sample_moves squared rate) eqn:Moves;
+           [exact (mixture_below with_first h j x y _ _ _ _ _ _ _ L G F Moves R Same Sxy O Bounds)|]|].
+      { destruct (mixture_found _ _ _ _ _ _ _ _ F) as (_ & _ & Hs & (s & D & Es) & _).
+        assert (Sc : 0 <= Q2R constant) by (rewrite <- Es; exact (derived_nonneg r0 _ s D)).
+        refine (Normal _ F (further many (constant / (std * std))) _ _ _ (open_below h j x y _ _ _ _ _ _ _ G F Moves R Sxy)).
+        - cbn [whole_ratio]; rewrite Moves; reflexivity.
+        - rewrite further_root, root_of_ratio by (try apply ratio_nonneg; assumption); unfold Rdiv; ring. }
       pose proof (accumulated_below with_first h j x y _ _ _ _ _ _ G F R Same O) as A.
       assert (A' : beside_normal with_first (mechanism_of h) (next_messages r h) (next_law r x h) (next_law r y h))
         by (unfold beside_normal; rewrite F; exact A).
@@ -2755,14 +2937,15 @@ Proof.
         + cbn [contrast_met]; rewrite Few; reflexivity.
         + apply root_of_ratio; [rewrite <- Es; exact (derived_nonneg r0 _ s D)|exact Hs].
       - apply (Lossy _ F); [|exact Logic.I|exact A'].
-        cbn [whole_ratio contrast_met]; rewrite Few; reflexivity. }
-  2:{ apply (Lossy _ F eq_refl Logic.I); unfold beside_normal; rewrite F.
+        rewrite (Sampled _ F Logic.I); cbn [contrast_met]; rewrite Few; reflexivity. }
+  2:{ apply (Lossy _ F (Sampled _ F Logic.I) Logic.I); unfold beside_normal; rewrite F.
       exact (discrete_gaussian_below h j x y _ _ _ _ (own_round h j _ F R) F R Sxy). }
-  2:{ apply (Lossy _ F); [destruct m; try reflexivity; try discriminate Not; discriminate In
+  2:{ apply (Lossy _ F); [rewrite (Sampled m F) by (destruct m; try exact Logic.I; discriminate);
+                          destruct m; try reflexivity; try discriminate Not; discriminate In
                          |destruct m; try exact Logic.I; discriminate In|].
       pose proof (own_round h j _ F R) as G; unfold beside_normal; rewrite F.
       destruct m as [| | | | |truth answers|drawn moved squared d b|moved squared d b| | | |]; try discriminate In;
-        try discriminate Not; cbv beta iota in G.
+        try discriminate Not; cbv beta iota delta [round_of_kind] in G.
       - exact (laplace_below h j x y _ _ _ _ G F R Sxy).
       - exact (geometric_below h j x y _ _ _ _ G F R Sxy).
       - apply response_below; [exact G|exact F].
@@ -2770,7 +2953,7 @@ Proof.
       - exact (pure_below h j x y Pure R Sxy). }
   assert (Kept := Round); destruct Round as (_ & _ & _ & [Plain|S] & _).
   { assert (Step := Plain); destruct Step as ((moved & squared & d & std & F) & _ & Ec).
-    apply (Normal _ F _ (sqrt (far * far * cost (mechanism_of h))) eq_refl Logic.I);
+    apply (Normal _ F _ (sqrt (far * far * cost (mechanism_of h))) eq_refl);
       [|apply (far_gdp h s std0 j x y Kept Plain R Sxy)].
     f_equal; unfold further; rewrite square_times; f_equal; unfold cost; rewrite F.
     destruct (gaussian_found _ _ _ _ _ (or_introl F)) as (_ & Hs' & _).
@@ -2779,7 +2962,7 @@ Proof.
   destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hs' & t0 & D & Et).
   destruct (contrast_of many drawn moved) as [contrast|] eqn:Ec.
   2:{ apply (Lossy _ F); [|exact Logic.I|unfold beside_normal; rewrite F, Ec; exact Logic.I].
-      cbn [whole_ratio contrast_met]; rewrite Ec; reflexivity. }
+      rewrite (Sampled _ F Logic.I); cbn [contrast_met]; rewrite Ec; reflexivity. }
   specialize (A contrast eq_refl).
   refine (Met _ F contrast (squared / (std * std))%Q (sqrt (Q2R squared) / Q2R std) _ _ A _).
   - cbn [contrast_met]; rewrite Ec; reflexivity.
@@ -2857,8 +3040,8 @@ Definition sampled_moment (drawn : scheme) (ratio : Q) (n : nat) : R :=
 
 Definition renyi_price (alpha : R) (k i : positive) : R :=
   match mechanism_at c i with
-  | Some (SampledStep drawn _ squared _ std) =>
-      if Pos.eqb k 1 then ln (sampled_moment drawn (squared / (std * std)) (Z.to_nat (Int_part alpha))) / (alpha - 1)
+  | Some (SampledStep drawn _ squared _ std as m) =>
+      if Pos.eqb k 1 && negb (unmoved m) then ln (sampled_moment drawn (squared / (std * std)) (Z.to_nat (Int_part alpha))) / (alpha - 1)
       else 0
   | _ => alpha * (IZR (Zpos k) * IZR (Zpos k) * rho i)
   end.
@@ -2879,7 +3062,7 @@ Proof.
   intros Ha; assert (Zcdp : 0 <= alpha * (IZR (Zpos k) * IZR (Zpos k) * rho i)).
   { pose proof (Pos_real k); pose proof (rho_nonneg i); apply Rmult_le_pos; [lra|apply Rmult_le_pos; [nra|assumption]]. }
   unfold renyi_price; destruct (mechanism_at c i) as [[]|] eqn:F; try exact Zcdp.
-  destruct (Pos.eqb k 1); [|lra]; apply Rmult_le_pos; [|left; apply Rinv_0_lt_compat; lra].
+  destruct (_ && _)%bool; [|lra]; apply Rmult_le_pos; [|left; apply Rinv_0_lt_compat; lra].
   rewrite <- ln_1; apply ln_le; [lra|apply (moment_at_least _ _ _ _ _ _ _ F)].
 Qed.
 
@@ -3098,40 +3281,48 @@ Proof. rewrite Q2R_integer_positive, int_part_whole; reflexivity. Qed.
 
 Lemma renyi_leaf_valid m order enough eps j :
   (forall step, enough step = true -> mechanism_at c m = Some step ->
-     exists drawn moved squared d std, step = SampledStep drawn moved squared d std /\ (2 <= Pos.to_nat order)%nat /\
-     sampled_moment drawn (squared / (std * std)) (Pos.to_nat order) <= exp ((INR (Pos.to_nat order) - 1) * Q2R eps)) ->
+     exists drawn moved squared d std, step = SampledStep drawn moved squared d std /\ 0 <= Q2R eps /\
+     (2 <= Pos.to_nat order)%nat /\ (unmoved step = true \/
+     sampled_moment drawn (squared / (std * std)) (Pos.to_nat order) <= exp ((INR (Pos.to_nat order) - 1) * Q2R eps))) ->
   renyi_leaf table r0 m order enough eps = Some j -> valid j.
 Proof.
   intros Enough; apply stated_leaf_valid; intros step G F.
-  destruct (Enough step G F) as (drawn & moved & squared & d & std & -> & Hn & Le).
+  destruct (Enough step G F) as (drawn & moved & squared & d & std & -> & Pe & Hn & Le).
   split; [refine (alone m _ F _ _); discriminate|intros j'; cbn [within cost_of_notion total]].
   assert (Order : 1 < INR (Pos.to_nat order)) by (apply (lt_INR 1), Hn).
-  unfold renyi_price; rewrite F, whole_part; cbn [Pos.eqb].
+  unfold renyi_price; rewrite F, whole_part; cbn [Pos.eqb andb].
   replace (Q2R (integer order)) with (INR (Pos.to_nat order)) by (rewrite Q2R_integer_positive; apply INR_positive).
-  split; [exact Order|]; rewrite Rplus_0_r; pose proof (moment_at_least _ _ _ _ _ _ (Pos.to_nat order) F) as One.
+  split; [exact Order|]; rewrite Rplus_0_r; destruct (unmoved _) eqn:Quiet; cbn [negb]; [exact Pe|].
+  destruct Le as [Le|Le]; [congruence|]; pose proof (moment_at_least _ _ _ _ _ _ (Pos.to_nat order) F) as One.
   apply ln_le in Le; [|lra]; rewrite ln_exp in Le.
   apply Rmult_le_reg_r with (INR (Pos.to_nat order) - 1); [lra|].
   unfold Rdiv; rewrite Rmult_assoc, Rinv_l by lra; lra.
 Qed.
 
 Lemma poisson_renyi_cost order eps step m : poisson_renyi_suffices order eps step = true -> mechanism_at c m = Some step ->
-  exists drawn moved squared d std, step = SampledStep drawn moved squared d std /\ (2 <= Pos.to_nat order)%nat /\
-  sampled_moment drawn (squared / (std * std)) (Pos.to_nat order) <= exp ((INR (Pos.to_nat order) - 1) * Q2R eps).
+  exists drawn moved squared d std, step = SampledStep drawn moved squared d std /\ 0 <= Q2R eps /\
+  (2 <= Pos.to_nat order)%nat /\ (unmoved step = true \/
+  sampled_moment drawn (squared / (std * std)) (Pos.to_nat order) <= exp ((INR (Pos.to_nat order) - 1) * Q2R eps)).
 Proof.
   destruct step as [|[rate|size records|size records] moved squared d std| | | | | | | | | |]; try discriminate.
-  cbn [poisson_renyi_suffices]; rewrite !andb_true_iff; intros [_ G] F.
+  cbn [poisson_renyi_suffices]; rewrite !andb_true_iff, orb_true_iff; intros [[[_ Pe] Order] G] F.
   destruct (sampled_found _ _ _ _ _ _ F) as (_ & [Hr _] & _); exists (Poisson rate), moved, squared, d, std.
-  split; [reflexivity|apply poisson_renyi_at_most_sound; assumption].
+  apply Qle_bool_R in Pe; rewrite Q2R_number in Pe.
+  repeat split; [exact Pe|apply order_at_least, Order|].
+  destruct G as [G|G]; [left; exact G|right; apply poisson_renyi_at_most_sound; assumption].
 Qed.
 
 Lemma batch_renyi_cost order eps step m : batch_renyi_suffices order eps step = true -> mechanism_at c m = Some step ->
-  exists drawn moved squared d std, step = SampledStep drawn moved squared d std /\ (2 <= Pos.to_nat order)%nat /\
-  sampled_moment drawn (squared / (std * std)) (Pos.to_nat order) <= exp ((INR (Pos.to_nat order) - 1) * Q2R eps).
+  exists drawn moved squared d std, step = SampledStep drawn moved squared d std /\ 0 <= Q2R eps /\
+  (2 <= Pos.to_nat order)%nat /\ (unmoved step = true \/
+  sampled_moment drawn (squared / (std * std)) (Pos.to_nat order) <= exp ((INR (Pos.to_nat order) - 1) * Q2R eps)).
 Proof.
   destruct step as [|[rate|size records|size records] moved squared d std| | | | | | | | | |]; try discriminate.
-  cbn [batch_renyi_suffices]; rewrite !andb_true_iff; intros [_ G] F.
+  cbn [batch_renyi_suffices]; rewrite !andb_true_iff, orb_true_iff; intros [[Pe Order] G] F.
   destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hs & t & D & E); exists (FixedBatch size records), moved, squared, d, std.
-  split; [reflexivity|apply batch_renyi_at_most_sound; [|pose proof (share_of_batch_within size records); lra|exact G]].
+  apply Qle_bool_R in Pe; rewrite Q2R_number in Pe.
+  repeat split; [exact Pe|apply order_at_least, Order|]; destruct G as [G|G]; [left; exact G|right].
+  apply batch_renyi_at_most_sound; [|pose proof (share_of_batch_within size records); lra|exact G].
   apply ratio_nonneg; [rewrite <- E; exact (derived_nonneg r0 d t D)|exact Hs].
 Qed.
 
@@ -3220,12 +3411,18 @@ Proof.
   split; [refine (alone m _ F _ _); discriminate|]; apply andb_true_iff in G as [_ G].
   destruct (sampled_laplace_found _ _ _ _ _ _ F) as (_ & Fits & _ & B & s & D & E).
   assert (Sq : 0 <= Q2R squared) by (rewrite <- E; exact (derived_nonneg r0 d s D)).
-  pose proof (drawn_share 1 drawn d Fits) as Share.
+  pose proof (drawn_share 1 drawn d Fits) as Share; pose proof (root_of_ratio squared b Sq B) as Root.
   assert (Far : 0 <= sqrt (Q2R squared) / Q2R b)
     by (apply Rmult_le_pos; [apply sqrt_pos|left; apply Rinv_0_lt_compat, B]).
   pose proof (amplified_at_least (Q2R (share_drawn 1 drawn)) _ ltac:(lra) Far) as One.
-  unfold cost; rewrite F, <- (ln_exp (Q2R eps)); apply ln_le; [lra|].
-  apply (amplified_at_most_sound _ _ _ _ Share (Req_le _ _ (eq_sym (root_of_ratio squared b Sq B))) G).
+  unfold cost; rewrite F; apply orb_true_iff in G as [G|G].
+  { (* no more than without a sample *)
+    apply andb_true_iff in G as [P Le]; apply Qle_bool_R in P, Le; rewrite Q2R_number in P; rewrite Q2R_mult in Le.
+    apply sqrt_le_1_alt in Le; rewrite sqrt_square, Root in Le by exact P.
+    rewrite <- (ln_exp (Q2R eps)); apply ln_le; [lra|]; apply exp_le in Le.
+    pose proof (exp_le _ _ Far) as E0; rewrite exp_0 in E0; unfold amplified; nra. }
+  rewrite <- (ln_exp (Q2R eps)); apply ln_le; [lra|].
+  apply (amplified_at_most_sound _ _ _ _ Share (Req_le _ _ (eq_sym Root)) G).
 Qed.
 
 Lemma composed_within counts premises first e total' :
@@ -3465,7 +3662,7 @@ Proof.
       rewrite Mu in A; pose proof (sqrt_pos (Q2R ratio)) as Pmu; pose proof (sqrt_sqrt _ Nn) as Square.
       enough (M : covered (next_messages r h) (next_law r x h) (next_law r y h) /\
                   moment (INR n) (next_messages r h) (next_law r x h) (next_law r y h) <= sampled_moment drawn ratio n).
-      { split; [apply M|]; unfold renyi_price; rewrite F, Pos.eqb_refl; fold n ratio; rewrite <- En in *.
+      { split; [apply M|]; unfold renyi_price; rewrite F, Pos.eqb_refl, (read_moving h j _ R F); cbn [andb negb]; fold n ratio; rewrite <- En in *.
         pose proof (moment_at_least _ _ _ _ _ _ n F) as One; fold ratio in One.
         replace ((INR n - 1) * (ln (sampled_moment drawn ratio n) / (INR n - 1))) with (ln (sampled_moment drawn ratio n))
           by (field; lra); rewrite exp_ln by lra; apply M. }
@@ -3684,12 +3881,13 @@ Proof.
 Qed.
 
 Lemma mixture_share i moved constant e squared d rate std :
-  mechanism_at c i = Some (MixtureStep moved constant e squared d rate std) ->
+  mechanism_at c i = Some (MixtureStep moved constant e squared d rate std) -> sample_moves squared rate = true ->
   0 < Q2R (share_met (contrast_of_mixture rate many moved d)) <= 1 /\
   forall size records, contrast_of_mixture rate many moved d <> Copied size records.
 Proof.
-  intros F; destruct (mixture_found _ _ _ _ _ _ _ _ F) as (_ & Hr & _).
-  destruct (drawn_at_most_real many rate Hr) as [Hq _].
+  intros F Moves; destruct (mixture_found _ _ _ _ _ _ _ _ F) as (_ & Hr & _).
+  apply andb_true_iff in Moves as [_ P]; apply positive_number_R in P.
+  destruct (drawn_at_most_real many rate ltac:(lra)) as [Hq _].
   unfold contrast_of_mixture; destruct moved; try destruct (linear_in_records d); (split; [assumption|discriminate]).
 Qed.
 
@@ -3721,7 +3919,7 @@ Proof.
     apply (sampled_diag with_first); try assumption; [lra|apply P]. }
   unfold apart; destruct (lossless table many i) eqn:Plain.
   { intros a b Ha Hb; rewrite excess_diag by exact One; apply Rle_refl. }
-  clear Plain; unfold beside_normal;
+  unfold lossless in Plain; fold (mechanism_at c i) in Plain; unfold beside_normal;
     destruct (mechanism_at c i)
       as [[|drawn moved squared d std|moved squared d b'|moved squared d b'|moved squared d std
           |truth answers|drawn moved squared d b'|moved squared d b'|moved constant e squared d rate std
@@ -3755,7 +3953,9 @@ Proof.
   - intros a b Ha Hb; rewrite excess_diag by exact One.
     apply shared_profile_diag; try assumption; [|lra].
     rewrite <- exp_0; apply exp_le, Rmult_le_pos; [pose proof (Pos_real many); lra|apply cost_nonneg].
-  - destruct (mixture_share _ _ _ _ _ _ _ _ F) as [Share Not]; apply Normal; [exact Share|].
+  - assert (Moves : sample_moves squared rate = true)
+      by (cbn [whole_ratio] in Plain; destruct (sample_moves squared rate); [reflexivity|discriminate Plain]).
+    destruct (mixture_share _ _ _ _ _ _ _ _ F Moves) as [Share Not]; apply Normal; [exact Share|].
     intros size records E; destruct (Not size records E).
   - destruct (accumulated_found _ _ _ _ _ _ _ F) as (_ & _ & Hr & _); apply Normal; [rewrite share_seen; exact Hr|].
     intros size records E; destruct (seen_is_no_copy _ _ _ _ E).
@@ -3772,13 +3972,6 @@ Proof.
   apply (far_root_at_most many i moved squared d b); auto.
 Qed.
 
-Lemma ratio_root squared std : 0 < Q2R squared -> 0 < Q2R std ->
-  0 < Q2R (squared / (std * std)) /\ sqrt (Q2R (squared / (std * std))) = sqrt (Q2R squared) / Q2R std.
-Proof.
-  intros Sq Hs; split; [|apply root_of_ratio; lra].
-  rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra); apply Rdiv_lt_0_compat; [exact Sq|nra].
-Qed.
-
 Lemma losses_sound i m w bits step dense tail l l' :
   (0 <= w)%Z -> (0 <= bits)%Z -> 0 < Q2R step -> mechanism_at c i = Some m ->
   losses_of many (share i) m w bits step dense tail = Some (l, l') -> forall with_first : bool,
@@ -3792,7 +3985,8 @@ Proof.
   assert (Bound : forall A (o : list A) p q, distribution o p -> distribution o q ->
             apart with_first i o p q ->
             sound_list k /\ below_profile o p q (profile (stands_for (Q2R step) (unit_of w) k))).
-  { intros A o p q Dp Dq; unfold apart, lossless; fold (mechanism_at c i); rewrite F; unfold beside_normal; rewrite F.
+  { unfold losses_of in E; destruct (whole_ratio many m) as [|] eqn:Ew; [discriminate E|].
+    intros A o p q Dp Dq; unfold apart, lossless; fold (mechanism_at c i); rewrite F, Ew; unfold beside_normal; rewrite F.
     assert (Normal : forall x ratio mu, 0 < Q2R (share_met x) <= 1 ->
               (forall size rate, x = Copied size rate -> 0 < Q2R rate < 1) ->
               (forall rate group, x = Gathered rate group -> 0 < Q2R rate < 1) ->
@@ -3825,29 +4019,29 @@ Proof.
           as [S1 S2].
         unfold k; destruct with_first; [apply S1, W|apply S2, W]. }
     assert (Met : forall m' x ratio squared std, mechanism_at c i = Some m' -> contrast_met many m' = Some (x, ratio) ->
-              whole_ratio many m' = None -> 0 < Q2R squared ->
+              whole_ratio many m' = None -> 0 < Q2R ratio -> 0 <= Q2R squared ->
               contrast_losses x w bits ratio step dense tail = Some (l, l') ->
               ratio = (squared / (std * std))%Q -> 0 < Q2R std ->
               contrasted with_first x (sqrt (Q2R squared) / Q2R std) o p q ->
               sound_list k /\ below_profile o p q (profile (stands_for (Q2R step) (unit_of w) k))).
-    { intros m' x ratio squared std F' Em Ew Sq E' Er Hs W.
+    { intros m' x ratio squared std F' Em Ew' Pm Sq E' Er Hs W.
       destruct (met_found many i m' x ratio F' Em) as (_ & Share & Many & _).
       assert (Wx : whole_shift x = None).
-      { destruct m'; try discriminate Em; cbn [whole_ratio] in Ew; rewrite Em in Ew;
-          (destruct (whole_shift x); [discriminate Ew|reflexivity]). }
-      destruct (ratio_root squared std Sq Hs) as [Pm Root]; rewrite <- Er in Pm, Root.
+      { destruct m'; try discriminate Em; cbn [whole_ratio] in Ew'; rewrite Em in Ew';
+          (destruct (unmoved _); [discriminate Ew'|]); (destruct (whole_shift x); [discriminate Ew'|reflexivity]). }
+      pose proof (root_of_ratio squared std Sq Hs) as Root; rewrite <- Er in Root.
       refine (Normal x ratio (sqrt (Q2R squared) / Q2R std) Share Many _ Pm Root W E').
       intros rate group ->; cbn [whole_shift share_met] in *; unfold guard in Wx.
       destruct (Qle_bool 1 rate) eqn:G; [discriminate Wx|]; apply Qle_bool_R_false in G; rewrite Q2R_number in G; lra. }
     destruct m as [|drawn moved squared d std|moved squared d scale|moved squared d scale|moved squared d std
                   |truth answers|drawn moved squared d scale|moved squared d scale
                   |moved constant e squared d rate std|moved squared d rate samples std| |];
-      cbn [losses_of] in E; try discriminate E.
+      try discriminate E.
     - destruct (contrast_met many _) as [[x ratio]|] eqn:Em; [|discriminate E].
-      destruct (whole_ratio many _) as [|] eqn:Ew; [discriminate E|].
-      destruct (positive_number squared) eqn:Gq; [|discriminate E]; apply positive_number_R in Gq.
+      destruct (positive_number ratio) eqn:Gq; [|discriminate E]; apply positive_number_R in Gq.
       destruct (contrast_of many drawn moved) as [x'|] eqn:Ec; cbn [contrast_met] in Em; rewrite Ec in Em; [|discriminate Em].
-      intros W; destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hs & _).
+      intros W; destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hs & s & D & Es).
+      assert (Sq : 0 <= Q2R squared) by (rewrite <- Es; exact (derived_nonneg r0 d s D)).
       apply (Met _ x ratio squared std F); try assumption; cbn [contrast_met]; rewrite ?Ec; try exact Em;
         injection Em as <- <-; [reflexivity|exact W].
     - destruct (laplace_found _ _ _ _ _ (or_introl F)) as (_ & B & _ & s & D & Es).
@@ -3897,23 +4091,27 @@ Proof.
       pose proof (conj One' (root_odds_sound _ i _ _ _ _ _ Hp F Eo)) as Le.
       apply (odds_loss_sound w bits e 1 step o p q (exp (far * cost i)) k Hw Hb Hstep (Twice _ E) Le Dp (proj1 Dq)).
       rewrite Q2R_number; exact W.
-    - destruct (positive_number constant && positive_number squared)%bool eqn:G; [|discriminate E].
-      apply andb_true_iff in G as [_ Gq]; apply positive_number_R in Gq.
+    - assert (Moves : sample_moves squared rate = true)
+        by (cbn [whole_ratio] in Ew; destruct (sample_moves squared rate); [reflexivity|discriminate Ew]).
+      assert (Gq : 0 < Q2R squared) by (apply andb_true_iff in Moves as [Gq _]; apply positive_number_R, Gq).
       destruct (mixture_found _ _ _ _ _ _ _ _ F) as (_ & _ & Hs & _).
-      destruct (mixture_share _ _ _ _ _ _ _ _ F) as [Share Not], (shares i) as [_ S1].
+      destruct (mixture_share _ _ _ _ _ _ _ _ F Moves) as [Share Not].
+      assert (S1 : Q2R (share_for constant (share i)) < 1)
+        by (destruct (shares i); unfold share_for; destruct (positive_number constant); rewrite ?Q2R_number; lra).
       assert (Whole : forall rate' n, contrast_of_mixture rate many moved d = Gathered rate' n -> 0 < Q2R rate' < 1)
         by (intros rate' n; unfold contrast_of_mixture; destruct moved; try destruct (linear_in_records d); discriminate).
       intros W; refine (Normal _ _ _ Share (fun size records E' => match Not size records E' with end) Whole _ eq_refl W E).
       unfold sampled_ratio; set (n := match moved with ZeroOutOne => _ | _ => many end).
-      assert (Rest : Q2R (1 - share i) = 1 - Q2R (share i)) by (rewrite Q2R_minus, Q2R_number; reflexivity).
-      destruct (share_root n (1 - Q2R (share i)) squared std ltac:(lra) Hs ltac:(lra)) as [_ Root].
+      set (part := share_for constant (share i)) in *.
+      assert (Rest : Q2R (1 - part) = 1 - Q2R part) by (rewrite Q2R_minus, Q2R_number; reflexivity).
+      destruct (share_root n (1 - Q2R part) squared std ltac:(lra) Hs ltac:(lra)) as [_ Root].
       destruct (Root _ Rest) as [-> _]; pose proof (Pos_real n).
       apply Rdiv_lt_0_compat; [apply Rmult_lt_0_compat; [nra|exact Gq]|apply Rmult_lt_0_compat; nra].
     - destruct (contrast_met many _) as [[x ratio]|] eqn:Em; [|discriminate E].
-      destruct (whole_ratio many _) as [|] eqn:Ew; [discriminate E|].
-      destruct (positive_number squared) eqn:Gq; [|discriminate E]; apply positive_number_R in Gq.
+      destruct (positive_number ratio) eqn:Gq; [|discriminate E]; apply positive_number_R in Gq.
       pose proof Em as Em'; cbn [contrast_met] in Em'; apply guard_some in Em' as [_ Em']; injection Em' as <- <-.
-      intros W; destruct (accumulated_found _ _ _ _ _ _ _ F) as (_ & _ & _ & Hs & _).
+      intros W; destruct (accumulated_found _ _ _ _ _ _ _ F) as (_ & _ & _ & Hs & s & D & Es).
+      assert (Sq : 0 <= Q2R squared) by (rewrite <- Es; exact (derived_nonneg r0 d s D)).
       apply (Met _ _ _ squared std F Em); auto. }
   assert (One : distribution [tt] (fun _ : unit => 1)) by (split; [intros u _; lra|simpl; ring]).
   destruct (Bound unit [tt] _ _ One One (apart_diag with_first i)) as [Sk Diag].
@@ -4093,20 +4291,22 @@ Proof.
   set (lattice := fun i => step_at step doublings (level_of steps i)) in *.
   set (tail := Z.max 1 _) in *; set (last := step_at step doublings (normal_level table many share steps)) in *.
   destruct (normal_losses w bits sum last (Zpos dense) tail) as [normal|] eqn:N; [|discriminate].
-  destruct (each_loss table many share w bits (Zpos dense) tail lattice counts) as [found|] eqn:E; [|discriminate].
+  destruct (each_loss table many share w bits (Zpos dense) tail lattice counts) as [found|] eqn:E; [|destruct normal; discriminate].
   destruct (each_loss_found _ _ _ _ _ _ _ E) as [Counts Found].
-  apply andb_true_iff in G; intros with_first.
-  set (side := fun l : whole_loss * whole_loss => if with_first then fst l else snd l).
+  intros with_first; set (side := fun l : whole_loss * whole_loss => if with_first then fst l else snd l).
   set (entry_of := fun found : positive * positive * (whole_loss * whole_loss) =>
     let '(i, n, losses) := found in
     Entry (level_of steps i) (lattice i) (side losses) (n * answers_met table many i)).
   set (normal_entry := fun l => Entry (normal_level table many share steps) last (side l) 1).
   set (entries := map normal_entry normal ++ map entry_of found).
-  assert (D : match LossComposition.composed w fuel (cut * 2 ^ w / 10 ^ Zpos digits)%Z step
+  assert (D : entries = [] /\ (Qle_bool 0 eps && Qle_bool 0 delta)%bool = true \/
+              match LossComposition.composed w fuel (cut * 2 ^ w / 10 ^ Zpos digits)%Z step
                       doublings 0 entries [] with
               | Some (step', k') => loss_delta_at_most w bits step' k' eps delta
               | None => false
-              end = true) by (unfold entries, entry_of, normal_entry, side; destruct with_first; apply G).
+              end = true).
+  { destruct normal as [|one normal], found as [|another found]; [left; split; [reflexivity|exact G]|right..];
+      (apply andb_true_iff in G; unfold entries, entry_of, normal_entry, side; destruct with_first; apply G). }
   clear G; set (K := fun i =>
     match losses_at table many share w bits (Zpos dense) tail lattice i with
     | Some l => often (answers_met table many i) (stands_for (Q2R (lattice i)) (unit_of w) (side l))
@@ -4129,8 +4329,7 @@ Proof.
   (* those that are summed have none *)
   assert (Plain : forall i, plain many i -> K i = nothing).
   { intros i (m & ratio & F & W); unfold K, losses_at; fold (mechanism_at c i); rewrite F.
-    destruct m; try discriminate W; try reflexivity; cbn [losses_of]; rewrite W;
-      destruct (contrast_met many _) as [[x met]|]; reflexivity. }
+    unfold losses_of; rewrite W; reflexivity. }
   assert (Alone : forall mn, In mn counts -> single (fst mn)).
   { intros mn I; destruct (Listed mn I) as [l J]; apply (Sound _ _ _ J). }
   destruct (summed_sound (w + bits) _ _ _ K ltac:(lia) Su Alone Plain) as (Spent & Same & All).
@@ -4166,20 +4365,24 @@ Proof.
   destruct (normal_losses_sound w bits sum last (Zpos dense) tail normal with_first Hw Hb
               (step_at_pos _ _ _ Gs) N) as [Sn Bn]; fold side in Sn.
   exists K; split; [intros i I; apply Bounds, (Permutation_in _ P), I|].
-  destruct (LossComposition.composed w fuel _ step doublings 0 _ []) as [[step' k']|] eqn:C;
-    [|discriminate].
   assert (Se : sound_entries entries).
   { intros e I; apply in_app_or in I as [I|I]; apply in_map_iff in I as (l & <- & I); [apply Sn, I|].
     destruct l as [[i n] l]; apply (Sound i n l I). }
-  destruct (composed_sound w Hw _ _ _ _ _ _ [] _ _ Gs (fun l I => match I with end) Se C)
-    as (Hs' & Sk' & Le).
   assert (One : 0 <= 1) by lra; pose proof (Rlt_le _ _ (exp_pos (Q2R eps))) as Pe.
+  assert (Small : profile (all_waiting w entries) 1 (exp (Q2R eps)) <= Q2R delta).
+  { destruct D as [[None_moves G]|D].
+    - rewrite None_moves; cbn [all_waiting all_of]; rewrite profile_nothing.
+      apply andb_true_iff in G as [Ge Gd]; apply Qle_bool_R in Ge, Gd; rewrite Q2R_number in Ge, Gd.
+      pose proof (exp_le _ _ Ge) as Low; rewrite exp_0 in Low; rewrite plus_part_0 by lra; exact Gd.
+    - destruct (LossComposition.composed w fuel _ step doublings 0 _ []) as [[step' k']|] eqn:C; [|discriminate].
+      destruct (composed_sound w Hw _ _ _ _ _ _ [] _ _ Gs (fun l I => match I with end) Se C) as (Hs' & Sk' & Le).
+      apply Rle_trans with (profile (stands_for (Q2R step') (unit_of w) k') 1 (exp (Q2R eps)));
+        [|exact (loss_delta_sound w bits step' k' eps Hw Hb Hs' Sk' delta D)].
+      eapply Rle_trans; [|apply Le; assumption]; rewrite profile_both_comm; cbn [expanded all_of].
+      rewrite profile_both_nothing; apply Rle_refl. }
   assert (Spent0 : 0 <= total listed mu_squared)
     by (apply total_nonneg; intros; apply (mu_squared_nonneg many share shares)).
-  apply Rle_trans with (profile (stands_for (Q2R step') (unit_of w) k') 1 (exp (Q2R eps)));
-    [|exact (loss_delta_sound w bits step' k' eps Hw Hb Hs' Sk' delta D)].
-  eapply Rle_trans; [|apply Le; assumption]; rewrite profile_both_comm; cbn [expanded all_of].
-  rewrite profile_both_nothing; unfold together.
+  eapply Rle_trans; [|exact Small]; unfold together.
   rewrite (total_permutation _ _ _ P).
   eapply Rle_trans; [apply (followed_at_most _ (all_of K listed)); try assumption; try apply sqrt_pos|].
   - apply all_of_proper; intros i I; apply (Bounds i), (Permutation_in _ P), I.
@@ -4413,16 +4616,16 @@ End Run.
 
 End Certificate.
 
-(** ** Steps that need no noise *)
+(** ** Steps that nothing of a record reaches *)
 
-Section Still.
+Section Unmoved.
 
 Variable c : certificate.
 
-Notation noisy := (all_with_noise c).
+Notation stated := (for_all_steps as_if_drawn c).
+Notation plain := (for_all_steps quiet c).
 
-Hypothesis mechanisms_ok :
-  forallb (mechanism_ok (relation_of noisy) (numbered 1 (mechanisms noisy))) (mechanisms noisy) = true.
+Hypothesis stated_ok : steps_ok stated = true.
 
 Lemma find_map {A B} (f : A -> B) l start i :
   PositiveMap.find i (numbered start (map f l)) = option_map f (PositiveMap.find i (numbered start l)).
@@ -4433,48 +4636,284 @@ Proof.
     rewrite !PositiveMap.gso by assumption; apply IH.
 Qed.
 
-Lemma with_noise_found i : mechanism_at noisy i = option_map with_noise (mechanism_at c i).
+Lemma step_found f i : mechanism_at (for_all_steps f c) i = option_map f (mechanism_at c i).
 Proof. apply find_map. Qed.
 
-Lemma with_noise_allowed j : allowed noisy j = allowed c j.
+Lemma same_relation : relation_of stated = relation_of plain.
 Proof.
-  assert (Rep : repeats noisy = repeats c).
-  { extensionality i; unfold repeats; rewrite with_noise_found.
-    destruct (mechanism_at c i) as [[]|]; try reflexivity;
-      cbn [option_map]; unfold with_noise; destruct (still _); reflexivity. }
-  assert (Held : held_by noisy j = held_by c j).
-  { extensionality i; unfold held_by; rewrite with_noise_found.
-    destruct (mechanism_at c i) as [[]|]; try reflexivity;
-      cbn [option_map]; unfold with_noise; destruct (still _); reflexivity. }
+  unfold relation_of; cbn [mechanisms for_all_steps]; induction (mechanisms c) as [|m l IH]; [reflexivity|].
+  cbn [map]; unfold quiet, as_if_drawn; destruct m; cbn [still with_noise unmoved]; try exact IH;
+    repeat (match goal with |- context [if ?b then _ else _] => destruct b end); reflexivity.
+Qed.
+
+Lemma quiet_allowed j : allowed plain j = allowed c j.
+Proof.
+  assert (Rep : repeats plain = repeats c).
+  { extensionality i; unfold repeats; rewrite step_found.
+    destruct (mechanism_at c i) as [[]|]; try reflexivity; cbn [option_map]; unfold quiet, as_if_drawn;
+      repeat (match goal with |- context [if ?b then _ else _] => destruct b end); reflexivity. }
+  assert (Held : held_by plain j = held_by c j).
+  { extensionality i; unfold held_by; rewrite step_found.
+    destruct (mechanism_at c i) as [[]|]; try reflexivity; cbn [option_map]; unfold quiet, as_if_drawn;
+      repeat (match goal with |- context [if ?b then _ else _] => destruct b end); reflexivity. }
   unfold allowed, steps_of; rewrite Rep, Held; reflexivity.
 Qed.
 
-Lemma still_found i m moved squared d size :
-  mechanism_at c i = Some m -> still m = true -> noised m = Some (moved, squared, d, size) ->
-  moved = relation_of noisy /\ Q2R squared = 0 /\
-  exists s, derived (relation_of noisy) d = Some s /\ Q2R s = Q2R squared.
+Lemma still_unmoved m : still m = true -> unmoved m = true.
 Proof.
-  intros F St N; pose proof (with_noise_found i) as F'; rewrite F in F'; cbn [option_map] in F'.
-  unfold with_noise in F'; rewrite St in F'; unfold still in St; rewrite N in St.
-  apply andb_true_iff in St as [Z _]; apply Q2R_equal in Z; rewrite Q2R_number in Z.
-  destruct m; try discriminate N; injection N as <- <- <- <-;
-    [destruct (gaussian_found noisy mechanisms_ok _ _ _ _ _ (or_introl F')) as (E & _ & D)
-    |destruct (laplace_found noisy mechanisms_ok _ _ _ _ _ (or_introl F')) as (E & _ & _ & D)
-    |destruct (laplace_found noisy mechanisms_ok _ _ _ _ _ (or_intror (or_introl F'))) as (E & _ & _ & D)
-    |destruct (gaussian_found noisy mechanisms_ok _ _ _ _ _ (or_intror F')) as (E & _ & D)
-    |destruct (laplace_found noisy mechanisms_ok _ _ _ _ _ (or_intror (or_intror F'))) as (E & _ & _ & D)];
-    split; auto.
+  destruct m; cbn [still unmoved]; try easy; rewrite !andb_true_iff; intros H; try (destruct H as [-> _]; reflexivity).
+  destruct H as [[Z S] _]; apply negb_true_iff, orb_false_iff; unfold sample_moves.
+  assert (No : forall q, Qeq_bool q 0 = true -> positive_number q = false).
+  { intros q E; apply negb_false_iff, Qle_bool_iff; apply Qeq_bool_iff in E; rewrite E; apply Qle_refl. }
+  rewrite (No _ Z); split; [reflexivity|]; apply orb_true_iff in S as [S|S]; rewrite (No _ S); [reflexivity|].
+  apply andb_false_r.
 Qed.
 
-Context {X : Type} (null : X) (r : execution X).
+Context {X : Type} (null : X).
 
-(** The same run, its still rounds as rounds that read nobody. *)
+Notation adj := (neighbours null (relation_of stated)).
+
+(** What a round says by a law of its row of numbers is a law, and the same of neighbours. *)
+Definition unmoved_law (e : execution X) (h : history) : Prop :=
+  (forall A (l : list A) law data, (forall row, distribution l (law row)) -> distribution l (said_of e h law data)) /\
+  (forall A (law : (nat -> R) -> A -> R) a j x y,
+     (forall u v, (forall i, (i < dimension e h)%nat -> u i = v i) -> law u a = law v a) ->
+     differ_at adj j x y -> said_of e h law x a = said_of e h law y a).
+
+(** Of all records. *)
+Lemma plain_unmoved (e : execution X) h row :
+  (forall A (law : (nat -> R) -> A -> R) data, said_of e h law data = law (row data)) -> leaves_unread e h row ->
+  (forall j x y, reads e h j = true -> differ_at adj j x y ->
+     forall i, (i < dimension e h)%nat -> row x i = row y i) -> unmoved_law e h.
+Proof.
+  intros Said Unread Same; split; intros A; [intros l law data Laws; rewrite Said; apply Laws|].
+  intros law a j x y Rows Dxy; rewrite !Said; destruct (reads e h j) eqn:R; [apply Rows, (Same j); assumption|].
+  rewrite (unread_same_but e h row j x y Unread R (proj2 Dxy)); reflexivity.
+Qed.
+
+(** Of samples. *)
+Lemma samples_unmoved (e : execution X) h :
+  (forall A (law : (nat -> R) -> A -> R) data, said_of e h law data =
+     on_samples (draws_of (sampled_by e h)) (fun sample => law (value e h sample)) (sampled_parties e h) data) ->
+  NoDup (sampled_parties e h) -> (forall j, In j (sampled_parties e h) <-> reads e h j = true) ->
+  (forall part, distribution (draws_of (sampled_by e h) part) snd) -> leaves_unread e h (value e h) ->
+  sampled_by e h = EachWith 0 \/ (forall j x y, reads e h j = true -> differ_at adj j x y ->
+     forall i, (i < dimension e h)%nat -> value e h x i = value e h y i) -> unmoved_law e h.
+Proof.
+  intros Said U I Draw Unread Same; split; intros A.
+  - intros l law data Laws; rewrite Said; apply on_samples_distribution; [exact Draw|intros; apply Laws].
+  - intros law a j x y Rows Dxy; rewrite !Said.
+    apply (unmoved_samples stated null e h j (value e h) law a x y); try assumption.
+    destruct Same as [Nobody|Same]; [left; exact Nobody|right; intros R u v; apply (Same j), R].
+Qed.
+
+Lemma drawn_laws (e : execution X) h drawn d :
+  scheme_fits stated (drawing drawn) d -> draws_as e h drawn ->
+  (forall part, distribution (draws_of (sampled_by e h) part) snd) /\
+  (draws_nobody drawn = true -> sampled_by e h = EachWith 0).
+Proof.
+  unfold drawing, draws_as; destruct drawn as [rate|size records|size records];
+    cbn [draws_nobody]; destruct (sampled_by e h) as [q|n k filler|n k filler]; try contradiction; cbn [draws_of].
+  - intros Fits ->; destruct (Qeq_bool rate 0) eqn:Z; cbn [scheme_fits] in Fits.
+    + apply Q2R_equal in Z; rewrite Q2R_number in Z; rewrite Z; split; [|reflexivity].
+      intros part; apply draws_distribution; lra.
+    + split; [|discriminate]; intros part; apply draws_distribution; lra.
+  - intros [_ Fit] [-> ->]; split; [|discriminate]; intros part; apply batches_distribution, Fit.
+  - intros _ [-> ->]; split; [|discriminate]; intros part; apply copies_distribution, Pos2Nat.is_pos.
+Qed.
+
+Lemma square_zero squared : Qeq_bool squared 0 = true -> Q2R squared = 0.
+Proof. intros Z; apply Q2R_equal in Z; rewrite Q2R_number in Z; exact Z. Qed.
+
+(** A step of which nothing moves, or that draws nobody. *)
+Lemma accumulated_unmoved (e : execution X) h j rate std samples squared d s :
+  relation_of stated <> ReplaceOne -> 0 <= Q2R rate <= 1 ->
+  noise e h = Accumulated (Q2R rate) std samples -> samples_all null e h (relation_of stated) ->
+  derived (relation_of stated) d = Some s -> Q2R s = Q2R squared ->
+  value_derives null e h (relation_of stated) d -> reads e h j = true ->
+  Q2R squared = 0 \/ Q2R rate = 0 ->
+  forall A (law : (nat -> R) -> A -> R) a x y,
+  (forall u v, (forall i, (i < dimension e h)%nat -> u i = v i) -> law u a = law v a) ->
+  differ_at adj j x y -> said_of e h law x a = said_of e h law y a.
+Proof.
+  intros Not Hr N (U & I & Absent) D Es Read R Zero A law a x y Rows [_ Same]; unfold said_of; rewrite N.
+  assert (Copies : same_but j (fun k => copied samples (x k)) (fun k => copied samples (y k)))
+    by (intros k Nk; rewrite (Same k Nk); reflexivity).
+  destruct Zero as [Z|Z].
+  - (* no sample's value moves, whoever is drawn *)
+    assert (Any : forall w w', same_but j w w' -> forall i, (i < dimension e h)%nat -> value e h w i = value e h w' i).
+    { intros w w' Sw i Hi; rewrite (same_with_part w w' j Sw), <- (with_own_part w j) at 1.
+      apply (by_nothing (fun part => value e h (with_part w j part) i)); intros before z after.
+      assert (Near : forall part part', neighbours null (relation_of stated) part part' ->
+                value e h (with_part w j part) i = value e h (with_part w j part') i).
+      { intros part part' Np; apply (part_unmoved stated null e (dimension e h) h j squared d s); try assumption.
+        - intros data; apply Read, R.
+        - split; [rewrite !with_part_own; exact Np|intros k Nk; rewrite !with_part_other by exact Nk; reflexivity]. }
+      destruct (relation_of stated) eqn:Er; [contradiction Not; reflexivity| |apply Near; constructor].
+      rewrite (Near (before ++ z :: after) (before ++ null :: after)) by constructor.
+      rewrite (Absent eq_refl j w before after R); reflexivity. }
+    apply on_samples_alike with (j := j) (near := fun _ _ => True); try assumption; [| |apply I, R].
+    + intros g G; rewrite !(mean_constant _ g (g [])); auto using draws_distribution.
+    + intros u v Suv _; apply Rows; intros i Hi; apply total_ext; intros t _; apply Any; [|exact Hi].
+      intros k Nk; rewrite (Suv k Nk); reflexivity.
+  - rewrite Z; apply on_samples_alike with (j := j) (near := eq); try assumption; [| |apply I, R].
+    + intros g _; rewrite !mean_of_nobody; reflexivity.
+    + intros u v Suv E; replace v with u; [reflexivity|]; extensionality k.
+      destruct (Nat.eq_dec k j) as [->|Nk]; [exact E|apply Suv, Nk].
+Qed.
+
+Theorem unmoved_step (e : execution X) h i m :
+  mechanism_at c i = Some m -> unmoved m = true -> noisy_round null e h (Some (if still m then with_noise m else m)) ->
+  unmoved_law e h.
+Proof.
+  intros F Quiet Round; pose proof (step_found as_if_drawn i) as Fd; rewrite F in Fd; cbn [option_map] in Fd.
+  unfold as_if_drawn in Fd; apply own_kind in Round.
+  assert (Plain : forall moved squared d s, moved = relation_of stated -> derived (relation_of stated) d = Some s ->
+            Q2R s = Q2R squared -> Qeq_bool squared 0 = true -> value_derives null e h moved d ->
+            forall j x y, reads e h j = true -> differ_at adj j x y ->
+            forall i, (i < dimension e h)%nat -> value e h x i = value e h y i).
+  { intros moved squared d s -> D Es Z Read j x y R Dxy.
+    apply (part_unmoved stated null e (dimension e h) h j squared d s); auto using square_zero. }
+  assert (InL1 : forall moved squared d s, moved = relation_of stated -> derived (relation_of stated) d = Some s ->
+            Q2R s = Q2R squared -> Qeq_bool squared 0 = true -> derives_in_l1 null e h moved d ->
+            forall j x y, reads e h j = true -> differ_at adj j x y ->
+            forall i, (i < dimension e h)%nat -> value e h x i = value e h y i).
+  { intros moved squared d s -> D Es Z Read j x y R Dxy.
+    apply (unmoved_in_l1 stated null e h j squared d s); auto using square_zero. }
+  destruct m as [moved squared d std|drawn moved squared d std|moved squared d b|moved squared d b|moved squared d std
+                |truth answers|drawn moved squared d b|moved squared d b|moved constant e0 squared d rate std
+                |moved squared d rate samples std| |]; try discriminate Quiet; cbn [unmoved] in Quiet.
+  - rewrite Quiet in Fd, Round; cbn [with_noise round_of_kind] in Fd, Round; cbn [still] in Quiet.
+    apply andb_true_iff in Quiet as [Z _].
+    destruct (gaussian_found stated stated_ok _ _ _ _ _ (or_introl Fd)) as (Em & _ & s & D & Es).
+    destruct Round as (? & ? & ? & ? & [[[[E Nobody]|(? & E & _)] N]|[E _]] & Read & _ & Unread); try discriminate E.
+    injection E as <- <- <- <-; apply (plain_unmoved e h (value e h)); [|exact Unread|].
+    + intros A law data; unfold said_of; rewrite N, Nobody; reflexivity.
+    + apply (Plain moved squared d s); assumption.
+  - assert (Std : exists std', (if still (SampledStep drawn moved squared d std)
+                                then with_noise (SampledStep drawn moved squared d std)
+                                else SampledStep drawn moved squared d std) = SampledStep drawn moved squared d std')
+      by (destruct (still _); eexists; reflexivity).
+    destruct Std as [std' Std]; rewrite Std in Fd, Round; cbn [round_of_kind] in Round.
+    destruct (sampled_found stated stated_ok _ _ _ _ _ _ Fd) as (Em & Fits & _ & s & D & Es).
+    destruct Round as (? & ? & ? & ? & [[[[E _]|(? & E & As & U & I & _)] N]|[E _]] & Read & _ & Unread); try discriminate E.
+    injection E as <- <- <- <- <-; destruct (drawn_laws e h drawn d Fits As) as [Draw Nobody].
+    apply samples_unmoved; try assumption.
+    + intros A law data; unfold said_of; rewrite N; reflexivity.
+    + apply orb_true_iff in Quiet as [Z|Z]; [right; apply (Plain moved squared d s); assumption|left; exact (Nobody Z)].
+  - rewrite Quiet in Fd, Round; cbn [with_noise round_of_kind] in Fd, Round; cbn [still] in Quiet.
+    apply andb_true_iff in Quiet as [Z _].
+    destruct (laplace_found stated stated_ok _ _ _ _ _ (or_introl Fd)) as (Em & _ & _ & s & D & Es).
+    destruct Round as (? & ? & ? & ? & [(E & N & Nobody)|[(? & E & _)|(E & _)]] & Read & Unread); try discriminate E.
+    injection E as <- <- <- <-; apply (plain_unmoved e h (value e h)); [|exact Unread|].
+    + intros A law data; unfold said_of; rewrite N, Nobody; reflexivity.
+    + apply (InL1 moved squared d s); assumption.
+  - rewrite Quiet in Fd, Round; cbn [with_noise round_of_kind] in Fd, Round; cbn [still] in Quiet.
+    apply andb_true_iff in Quiet as [Z _].
+    destruct (laplace_found stated stated_ok _ _ _ _ _ (or_intror (or_introl Fd))) as (Em & _ & _ & s & D & Es).
+    destruct Round as (? & ? & ? & ? & [(E & _)|[(? & E & _)|(E & N & _)]] & Read & Unread); try discriminate E.
+    injection E as <- <- <- <-; apply (plain_unmoved e h (value e h)); [|exact Unread|].
+    + intros A law data; unfold said_of; rewrite N; reflexivity.
+    + apply (InL1 moved squared d s); assumption.
+  - rewrite Quiet in Fd, Round; cbn [with_noise round_of_kind] in Fd, Round; cbn [still] in Quiet.
+    apply andb_true_iff in Quiet as [Z _].
+    destruct (gaussian_found stated stated_ok _ _ _ _ _ (or_intror Fd)) as (Em & _ & s & D & Es).
+    destruct Round as (? & ? & ? & ? & [[[[E _]|(? & E & _)] _]|(E & N & _)] & Read & _ & Unread); try discriminate E.
+    injection E as <- <- <- <-; apply (plain_unmoved e h (value e h)); [|exact Unread|].
+    + intros A law data; unfold said_of; rewrite N; reflexivity.
+    + apply (Plain moved squared d s); assumption.
+  - assert (Scale : exists b', (if still (SampledLaplaceStep drawn moved squared d b)
+                                then with_noise (SampledLaplaceStep drawn moved squared d b)
+                                else SampledLaplaceStep drawn moved squared d b) = SampledLaplaceStep drawn moved squared d b')
+      by (destruct (still _); eexists; reflexivity).
+    destruct Scale as [b' Scale]; rewrite Scale in Fd, Round; cbn [round_of_kind] in Round.
+    destruct (sampled_laplace_found stated stated_ok _ _ _ _ _ _ Fd) as (Em & Fits & _ & _ & s & D & Es).
+    destruct Round as (? & ? & ? & ? & [(E & _)|[(? & E & N & As & U & I & _)|(E & _)]] & Read & Unread); try discriminate E.
+    injection E as <- <- <- <- <-; destruct (drawn_laws e h drawn d Fits As) as [Draw Nobody].
+    apply samples_unmoved; try assumption.
+    + intros A law data; unfold said_of; rewrite N; reflexivity.
+    + apply orb_true_iff in Quiet as [Z|Z]; [right; apply (InL1 moved squared d s); assumption|left; exact (Nobody Z)].
+  - rewrite Quiet in Fd, Round; cbn [with_noise round_of_kind] in Fd, Round; cbn [still] in Quiet.
+    apply andb_true_iff in Quiet as [Z _].
+    destruct (laplace_found stated stated_ok _ _ _ _ _ (or_intror (or_intror Fd))) as (Em & _ & _ & s & D & Es).
+    destruct Round as (? & ? & ? & ? & answers & E & N & Law & Possible & Read & Unread); injection E as <- <- <- <-.
+    apply (plain_unmoved e h (fun data a => if (a <? answers)%nat then value e h data a else 0)).
+    + intros A law data; unfold said_of; rewrite N; reflexivity.
+    + intros j data part R; extensionality a; rewrite (Unread j data part R); reflexivity.
+    + intros j x y R Dxy a _; destruct (Nat.ltb_spec a answers) as [La|]; [|reflexivity].
+      assert (Ia : In a (seq 0 answers)) by (apply in_seq; lia).
+      pose proof (proj1 (Law x) a Ia) as Px; pose proof (proj1 (Law y) a Ia) as Py.
+      assert (Logs : ln (value e h x a) = ln (value e h y a)).
+      { assert (L := part_unmoved stated null e 1 h j squared d s (fun data _ => Q2R 1 * ln (value e h data a)) x y D Es
+                       (square_zero _ Z)); rewrite <- Em in L.
+        specialize (L (fun data => Read j data a R) R ltac:(rewrite Em; exact Dxy) O ltac:(lia)); cbv beta in L.
+        rewrite Q2R_number, !Rmult_1_l in L; exact L. }
+      destruct Px as [Px|Px].
+      * destruct Py as [Py|Py]; [apply ln_inv; assumption|].
+        symmetry in Py; apply (Possible j y x a R) in Py; [lra|].
+        rewrite Em; apply (differ_at_sym stated null), Dxy.
+      * symmetry in Px; rewrite Px; symmetry; apply (Possible j x y a R); [rewrite Em; exact Dxy|exact Px].
+  - assert (Std : exists std', (if still (MixtureStep moved constant e0 squared d rate std)
+                                then with_noise (MixtureStep moved constant e0 squared d rate std)
+                                else MixtureStep moved constant e0 squared d rate std)
+                               = MixtureStep moved constant e0 squared d rate std')
+      by (destruct (still _); eexists; reflexivity).
+    destruct Std as [std' Std]; rewrite Std in Fd, Round; cbn [round_of_kind] in Round.
+    destruct (mixture_found stated stated_ok _ _ _ _ _ _ _ _ Fd) as (Em & Hr & _ & (s & De & Ee) & (t & Dd & Ed)).
+    destruct Round as (? & ? & ? & ? & ? & ? & ? & E & N & Samples & Always & Read & _ & Open & Unread).
+    injection E as <- <- <- <- <- <- <-; apply negb_true_iff, orb_false_iff in Quiet as [Zc Zs].
+    apply positive_number_zero in Zc; pose proof (derived_nonneg _ _ s De) as Pc; pose proof (derived_nonneg _ _ t Dd) as Pd.
+    pose proof (fun part => mixture_draws null e h rate moved part Samples Hr) as Draw.
+    destruct (unseen_sample null e h rate moved squared Samples Zs (proj1 Hr) ltac:(lra)) as [Nobody|Z0].
+    1, 2: destruct Samples as (_ & U & I); split; intros A;
+      [intros l law data Laws; unfold said_of; rewrite N; apply on_samples_distribution; [exact Draw|intros; apply Laws]|];
+      intros law a j x y Rows Dxy; unfold said_of; rewrite N.
+    1, 2: assert (Moved : forall i, (i < dimension e h)%nat -> unsampled e h x i = unsampled e h y i)
+        by (destruct (reads e h j) eqn:R;
+            [apply (part_unmoved stated null e (dimension e h) h j constant e0 s); try assumption;
+               [lra|intros data; rewrite <- Em; apply Always, R]
+            |intros i' _; rewrite (unread_same_but e h _ j x y Open R (proj2 Dxy)); reflexivity]).
+    1, 2: transitivity (on_samples (draws_of (sampled_by e h)) (fun sample => law (fun i => unsampled e h y i + value e h sample i))
+                    (sampled_parties e h) x a);
+      [rewrite !on_joint_samples; apply total_ext; intros sw _; f_equal; apply Rows; intros k Hk; rewrite (Moved k Hk); reflexivity|].
+    1, 2: apply (unmoved_samples stated null e h j (fun sample i => unsampled e h y i + value e h sample i) law a x y);
+      try assumption; try (intros k data part Rk; extensionality n; rewrite (Unread k data part Rk); reflexivity).
+    + left; exact Nobody.
+    + right; intros R u v Duv k Hk; f_equal.
+      apply (part_unmoved stated null e (dimension e h) h j squared d t); try assumption.
+      intros data; rewrite <- Em; apply Read, R.
+  - assert (Std : exists std', (if still (AccumulatedStep moved squared d rate samples std)
+                                then with_noise (AccumulatedStep moved squared d rate samples std)
+                                else AccumulatedStep moved squared d rate samples std)
+                               = AccumulatedStep moved squared d rate samples std')
+      by (destruct (still _); eexists; reflexivity).
+    destruct Std as [std' Std]; rewrite Std in Fd, Round; cbn [round_of_kind] in Round.
+    destruct (accumulated_found stated stated_ok _ _ _ _ _ _ _ Fd) as (Em & Not & Hr & _ & s & D & Es).
+    destruct Round as (? & ? & ? & ? & ? & ? & E & N & Samples & Read & Unread); injection E as <- <- <- <- <- <-.
+    assert (Zero : Q2R squared = 0 \/ Q2R rate = 0) by (apply orb_true_iff in Quiet as [Z|Z]; auto using square_zero).
+    assert (Rate : 0 <= Q2R rate <= 1).
+    { destruct (Qeq_bool rate 0) eqn:Z; [rewrite (square_zero _ Z)|]; lra. }
+    rewrite Em in Samples, Read; split; intros A.
+    + intros l law data Laws; unfold said_of; rewrite N; apply on_samples_distribution; [|intros; apply Laws].
+      intros part; apply draws_distribution, Rate.
+    + intros law a j x y Rows Dxy; destruct (reads e h j) eqn:R.
+      * apply (accumulated_unmoved e h j rate (Q2R std') (Pos.to_nat samples) squared d s); assumption.
+      * unfold said_of; rewrite N, (on_samples_at _ _ _ (fun k => copied _ (x k))), (on_samples_at _ _ _ (fun k => copied _ (y k))).
+        apply on_samples_unread with (j := j).
+        -- intros J; apply (proj1 (proj2 Samples)) in J; congruence.
+        -- intros k Nk; rewrite (proj2 Dxy k Nk); reflexivity.
+        -- intros u v Suv _ _ _; rewrite (accumulated_unread e h _ j u v Unread R Suv); reflexivity.
+Qed.
+
+Variable r : execution X.
+
+(** The same run, its rounds that nothing reaches as rounds that read nobody. *)
 Definition hushed : execution X := {|
   rounds := rounds r;
   next_mechanism := next_mechanism r;
   reads := fun h =>
     match mechanism_at c (next_mechanism r h) with
-    | Some m => if still m then fun _ => false else reads r h
+    | Some m => if unmoved m then fun _ => false else reads r h
     | None => reads r h
     end;
   sampled_parties := sampled_parties r;
@@ -4491,53 +4930,94 @@ Proof.
   induction h as [|m h [others IH]]; [exists []; reflexivity|]; cbn [met].
   change (next_mechanism hushed h) with (next_mechanism r h).
   assert (E : reads hushed h j = reads r h j \/ reads hushed h j = false).
-  { cbn [reads hushed]; destruct (mechanism_at c _) as [m'|]; [destruct (still m')|]; auto. }
+  { cbn [reads hushed]; destruct (mechanism_at c _) as [m'|]; [destruct (unmoved m')|]; auto. }
   destruct E as [->| ->]; [exists others; rewrite <- app_assoc, IH; reflexivity|].
   exists ((if reads r h j then [next_mechanism r h] else []) ++ others).
   rewrite Permutation_app_swap_app, IH; reflexivity.
 Qed.
 
-Lemma still_is_quiet h m :
-  mechanism_at c (next_mechanism r h) = Some m -> still m = true -> still_round null r h m ->
-  quiet_round null (relation_of noisy) hushed h.
+(** A row with noise, number by number. *)
+Lemma noisy_says h m :
+  mechanism_at c (next_mechanism r h) = Some m -> unmoved m = true -> still m = false -> noisy_round null r h (Some m) ->
+  exists one : R -> Rbar * Rbar -> R,
+  (forall grid v, ascending m_infty grid -> distribution (cells m_infty grid) (one v)) /\
+  next_messages r h = map Numbers (vector_outcomes (dimension r h) (cuts r h)) /\
+  forall data, next_law r data h
+    = of_numbers (said_of r h (fun row => run (fun before => one (row (length before)))) data).
 Proof.
-  intros F St (moved & squared & d & size & answers & row & law & N & No & Law & Same & Read & Unread).
-  destruct (still_found _ _ _ _ _ _ F St N) as (-> & Z & s & D & E).
-  assert (Told : forall x, next_law hushed x h = of_answers (value r h x))
-    by (intros x; unfold next_law; change (noise hushed h) with (noise r h); rewrite No; reflexivity).
-  split; [|split].
-  - intros j; cbn [reads hushed]; rewrite F, St; reflexivity.
-  - intros x; rewrite Told; unfold next_messages; change (noise hushed h) with (noise r h); rewrite No.
-    apply answers_distribution, Law.
-  - intros j x y Dxy; rewrite !Told; f_equal; destruct (reads r h j) eqn:R.
-    + rewrite (proj2 (Law x)), (proj2 (Law y)); apply Same; intros i Hi.
-      pose proof (part_sensitivity noisy null r (euclidean (dimension r h)) h j squared d s row D E
-                    (fun data => Read j data R) R x y Dxy) as Near.
-      rewrite Z, sqrt_0 in Near; set (gap := @sub (euclidean (dimension r h)) (row x) (row y)) in *.
-      pose proof (norm_pos gap) as P; pose proof (norm_sq gap) as Sq.
-      replace (norm gap) with 0 in Sq by lra; rewrite Rmult_0_l in Sq; symmetry in Sq.
-      pose proof (total_zero_inv _ _ (fun k _ => Rle_0_sqr (gap k)) Sq i ltac:(apply in_seq; lia)) as Zero.
-      apply Rsqr_0_uniq in Zero; unfold gap, sub in Zero; simpl in Zero; lra.
-    + exact (unread_same_but r h _ j x y Unread R (proj2 Dxy)).
+  intros F Quiet Noisy Round; pose proof (step_found as_if_drawn (next_mechanism r h)) as Fd; rewrite F in Fd.
+  cbn [option_map] in Fd; unfold as_if_drawn in Fd; rewrite Noisy in Fd; apply own_kind in Round.
+  assert (Gauss : forall std, 0 < std -> forall grid v, ascending m_infty grid ->
+            distribution (cells m_infty grid) (rounded v std)) by (intros; apply rounded_distribution; assumption).
+  destruct m as [moved squared d std|drawn moved squared d std|moved squared d b|moved squared d b|moved squared d std
+                |truth answers|drawn moved squared d b|moved squared d b|moved constant e0 squared d rate std
+                |moved squared d rate samples std| |]; try discriminate Quiet; cbn [unmoved] in Quiet; try congruence;
+    cbn [round_of_kind] in Round.
+  - destruct (sampled_found stated stated_ok _ _ _ _ _ _ Fd) as (_ & _ & Hs & _).
+    destruct Round as (? & ? & ? & ? & [[[[E _]|(? & E & _)] N]|[E _]] & _); try discriminate E; injection E as <- <- <- <- <-.
+    exists (fun v => rounded v (Q2R std)); split; [apply Gauss, Hs|].
+    unfold next_messages, next_law, said_of; rewrite N; split; reflexivity.
+  - destruct (sampled_laplace_found stated stated_ok _ _ _ _ _ _ Fd) as (_ & _ & _ & B & _).
+    destruct Round as (? & ? & ? & ? & [(E & _)|[(? & E & N & _)|(E & _)]] & _); try discriminate E; injection E as <- <- <- <- <-.
+    exists (fun v => rounded_laplace v (Q2R b)); split; [intros grid v; apply rounded_laplace_distribution, B|].
+    unfold next_messages, next_law, said_of; rewrite N; split; reflexivity.
+  - destruct (mixture_found stated stated_ok _ _ _ _ _ _ _ _ Fd) as (_ & _ & Hs & _).
+    destruct Round as (? & ? & ? & ? & ? & ? & ? & E & N & _); injection E as <- <- <- <- <- <- <-.
+    exists (fun v => rounded v (Q2R std)); split; [apply Gauss, Hs|].
+    unfold next_messages, next_law, said_of; rewrite N; split; reflexivity.
+  - destruct (accumulated_found stated stated_ok _ _ _ _ _ _ _ Fd) as (_ & _ & _ & Hs & _).
+    destruct Round as (? & ? & ? & ? & ? & ? & E & N & _); injection E as <- <- <- <- <- <-.
+    exists (fun v => rounded v (Q2R std)); split; [apply Gauss, Hs|].
+    unfold next_messages, next_law, said_of; rewrite N; split; reflexivity.
 Qed.
 
-Theorem hushed_behaves : satisfies null c r -> behaves null noisy hushed.
+Lemma unmoved_is_quiet h m :
+  (forall before, ascending m_infty (cuts r h before)) ->
+  mechanism_at c (next_mechanism r h) = Some m -> unmoved m = true -> round_of null r h (Some m) ->
+  quiet_round null (relation_of plain) hushed h.
+Proof.
+  intros Ascend F Quiet Round; cbn [round_of] in Round.
+  assert (Reads : forall j, reads hushed h j = false) by (intros j; cbn [reads hushed]; rewrite F, Quiet; reflexivity).
+  rewrite <- same_relation; destruct (still m) eqn:St.
+  - destruct Round as (e & answers & law & Noisy & _ & N & Said & Laws & Rows).
+    destruct (unmoved_step e h _ m F Quiet) as [Law Same]; [rewrite St; exact Noisy|].
+    assert (Told : forall x, next_law hushed x h = of_answers (said_of e h law x))
+      by (intros x; unfold next_law; change (noise hushed h) with (noise r h); rewrite N; rewrite <- Said; reflexivity).
+    split; [exact Reads|split].
+    + intros x; rewrite Told; unfold next_messages; change (noise hushed h) with (noise r h); rewrite N.
+      apply answers_distribution, Law, Laws.
+    + intros j x y Dxy [cells|a] _; rewrite !Told; [reflexivity|cbn [of_answers]].
+      apply (Same _ law a j x y); [intros u v E; rewrite (Rows u v E); reflexivity|exact Dxy].
+  - destruct (noisy_says h m F Quiet St Round) as (one & One & Messages & Says).
+    destruct (unmoved_step r h _ m F Quiet) as [Law Same]; [rewrite St; exact Round|].
+    unfold quiet_round; change (next_messages hushed h) with (next_messages r h); rewrite Messages.
+    split; [exact Reads|split].
+    + intros x; change (next_law hushed x h) with (next_law r x h); rewrite Says.
+      apply numbers_distribution, Law; intros row; apply run_distribution; intros before; apply One, Ascend.
+    + intros j x y Dxy m' I; change (next_law hushed) with (next_law r); rewrite !Says.
+      apply in_map_iff in I as (cells & <- & I); cbn [of_numbers]; apply (Same _ _ cells j x y); [|exact Dxy].
+      intros u v E; apply (run_of_row one); apply transcripts_length in I; rewrite I; exact E.
+Qed.
+
+Theorem hushed_behaves : satisfies null c r -> behaves null plain hushed.
 Proof.
   intros [Ascend Steps Allowed]; split; [exact Ascend| |].
-  - intros h; specialize (Steps h); rewrite with_noise_found.
-    change (next_mechanism hushed h) with (next_mechanism r h); unfold round_of in Steps.
+  - intros h; specialize (Steps h); rewrite step_found.
+    change (next_mechanism hushed h) with (next_mechanism r h).
     destruct (mechanism_at c (next_mechanism r h)) as [m|] eqn:F; [|contradiction].
-    destruct (still m) eqn:St; [left; apply (still_is_quiet h m); assumption|right].
-    cbn [option_map]; unfold with_noise; rewrite St.
-    assert (E : reads hushed h = reads r h) by (cbn [reads hushed]; rewrite F, St; reflexivity).
+    destruct (unmoved m) eqn:Quiet; [left; apply (unmoved_is_quiet h m); auto|right].
+    cbn [option_map]; unfold quiet; rewrite Quiet; split; [intros step E; injection E as <-; exact Quiet|].
+    assert (Moves : still m = false) by (destruct (still m) eqn:St; [rewrite (still_unmoved m St) in Quiet; discriminate|reflexivity]).
+    cbn [round_of] in Steps; rewrite Moves in Steps.
+    assert (E : reads hushed h = reads r h) by (cbn [reads hushed]; rewrite F, Quiet; reflexivity).
     unfold noisy_round, gaussian_round, laplace_round, derives_in_l1, response_round, weighted_round, mixture_round,
       accumulated_round, is_step, is_laplace_step, samples_as, samples_at, samples_all, null_is_absent,
       value_derives, leaves_unread; rewrite E; exact Steps.
   - intros j h I; destruct (Allowed j h I) as [rest P], (met_hushed j h) as [others Q].
-    exists (others ++ rest); rewrite with_noise_allowed, app_assoc, Q; exact P.
+    exists (others ++ rest); rewrite quiet_allowed, app_assoc, Q; exact P.
 Qed.
 
-End Still.
+End Unmoved.
 
 (** ** Soundness: a checked certificate's claim holds of every run that satisfies its event list. *)
 Theorem check_sound (c : certificate) (s : claim) :
@@ -4545,11 +5025,12 @@ Theorem check_sound (c : certificate) (s : claim) :
   forall (X : Type) (null : X) (r : execution X), satisfies null c r -> holds null r s.
 Proof.
   unfold check, judged; cbv zeta; intros H X null r Sat.
-  destruct (forallb _ (mechanisms (all_with_noise c))) eqn:Ok; [|discriminate].
+  destruct (_ && _)%bool eqn:Ok; [|discriminate]; apply andb_true_iff in Ok as [Stated Ok].
   destruct (all_nodes _ _ _ _ _ _ _ _ _) as [[e s'|s'|b s']|] eqn:N; try discriminate.
-  injection H as ->; apply all_nodes_keep with (P := valid (all_with_noise c) null (hushed c r)) in N.
+  set (plain := for_all_steps quiet c) in *; set (quietly := hushed c r).
+  injection H as ->; apply all_nodes_keep with (P := valid plain null quietly) in N.
   - exact (proj2 N).
-  - apply (follows_valid (all_with_noise c) Ok null (hushed c r) (hushed_behaves c Ok null r Sat)).
+  - apply (follows_valid plain Ok null quietly (hushed_behaves c Stated null r Sat)).
   - intros i j E; rewrite PositiveMap.gempty in E; discriminate.
   - intros j E; discriminate.
 Qed.

@@ -240,8 +240,7 @@ def _accumulated(run: Run, mechanism: Any, size: int) -> tuple[str, list[Pairs]]
     """
     names = ("event", "rate", "batches")
     event, rate, batches = read_kind(mechanism, "poisson-accumulated", *names)
-    if (number := read_count(batches) * size) > MAX_GROUP:
-        raise Undecided(f"expected at most {MAX_GROUP} records times batches, got {number}")
+    number = read_count(batches) * size
     q = read_dyadic(rate, Fraction(1))
     sens, ratio = run.noise(event, "gaussian", "noise_std", "l2")
     require_poisson(run, sens)
@@ -249,6 +248,8 @@ def _accumulated(run: Run, mechanism: Any, size: int) -> tuple[str, list[Pairs]]
         raise Undecided("expected a batch of which nothing is said of rounding: sums round more")
     if not q or not ratio:
         return sens.adjacency, []
+    if number > MAX_GROUP:
+        raise Undecided(f"expected at most {MAX_GROUP} records times batches, got {number}")
     base = GaussianShift(ratio)
     if q == 1 or number == 1:
         longer = _longer(base, number)

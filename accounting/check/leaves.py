@@ -186,11 +186,12 @@ def _poisson_rdp(run: Run, place: Any, order: Any, epsilon: Any) -> Priv:
 
     Sens(f, Δ²)    add/remove or zero-out    sample hidden, drawn with rate q
     under add/remove f divides by public numbers only    α in 2, 3, ...
-    Σ_k C(α,k) q^k (1-q)^(α-k) e^(k(k-1)Δ²/(2σ²)) ≤ e^((α-1)ε)
+    Σ_k C(α,k) q^k (1-q)^(α-k) e^(k(k-1)Δ²/(2σ²)) ≤ e^((α-1)ε), or q = 0, or Δ = 0
     ---------------------------------------------------------------------------  poisson-rdp
     Priv(PoissonSampled(f + N(0, σ²), q), Rdp(α, ε))
 
-    The sum grows with q, which is rounded up to a multiple of 2^-128 if it has more digits.
+    The sum grows with q, which is rounded up to a multiple of 2^-128 if it has more digits. Where
+    nobody is drawn, or nothing moves, it is 1.
 
     Source: Mironov, Talwar, Zhang 2019, Theorems 4 and 5, section 3.3.
     Check: removal_renyi, addition_renyi, poisson_renyi_at_most_sound.
@@ -201,11 +202,12 @@ def _poisson_rdp(run: Run, place: Any, order: Any, epsilon: Any) -> Priv:
     if q.denominator >> 128:
         q = Fraction(-int(-q * (1 << 128) // 1), 1 << 128)
     a, bound, n, d = _whole_order(run, order), read_above(epsilon, 0, False), *q.as_integer_ratio()
-    run.spend(a * (8 + (a * d.bit_length()) ** 2 // (1 << 21)))
-    terms = [
-        (comb(a, k) * n**k * (d - n) ** (a - k), k * (k - 1) * ratio / 2) for k in range(a + 1)
-    ]
-    _require_moment(run, terms, d**a, (a - 1) * bound)
+    if n and ratio:
+        run.spend(a * (8 + (a * d.bit_length()) ** 2 // (1 << 21)))
+        terms = [
+            (comb(a, k) * n**k * (d - n) ** (a - k), k * (k - 1) * ratio / 2) for k in range(a + 1)
+        ]
+        _require_moment(run, terms, d**a, (a - 1) * bound)
     return Priv({place: 1}, sens.adjacency, 1, "rdp", (Fraction(a), bound))
 
 
@@ -213,7 +215,7 @@ def _fixed_batch_rdp(run: Run, place: Any, order: Any, epsilon: Any) -> Priv:
     """A Gaussian step on a batch of fixed size; ε_j = jΔ²/(2σ²), γ = batch / records.
 
     Sens(f, Δ²)    replace-one    batch hidden, uniform    α in 2, 3, ...
-    1 + γ²C(α,2) min(4(e^ε₂-1), 2e^ε₂) + Σ_(j≥3) 2γ^j C(α,j) e^((j-1)ε_j) ≤ e^((α-1)ε)
+    1 + γ²C(α,2) min(4(e^ε₂-1), 2e^ε₂) + Σ_(j≥3) 2γ^j C(α,j) e^((j-1)ε_j) ≤ e^((α-1)ε), or Δ = 0
     --------------------------------------------------------------------------  fixed-batch-rdp
     Priv(SampledWithoutReplacement(f + N(0, σ²), batch, records), Rdp(α, ε))
 
@@ -236,7 +238,8 @@ def _fixed_batch_rdp(run: Run, place: Any, order: Any, epsilon: Any) -> Priv:
     terms += [
         (2 * comb(a, j) * n**j * d ** (a - j), j * (j - 1) * ratio / 2) for j in range(3, a + 1)
     ]
-    _require_moment(run, terms, d**a, (a - 1) * bound)
+    if ratio:
+        _require_moment(run, terms, d**a, (a - 1) * bound)
     return Priv({place: 1}, sens.adjacency, 1, "rdp", (Fraction(a), bound))
 
 
@@ -352,8 +355,9 @@ def _amplified(run: Run, place: int, sens: Sens, ratio: Fraction, q: Fraction, s
     Source: Balle, Barthe, Gaboardi 2018, Theorems 8 and 9: ln(1 + q (e^ε₀ - 1)).
     """
     bound = read_above(stated, 0, False)
-    terms = [(q, root_up(ratio)), (1 - q, Fraction(0))]
-    _require_exponential("1 - q + q e^ε", terms, bound, run.spend)
+    if bound**2 < ratio:  # else it is enough without a sample
+        terms = [(q, root_up(ratio)), (1 - q, Fraction(0))]
+        _require_exponential("1 - q + q e^ε", terms, bound, run.spend)
     return Priv({place: 1}, sens.adjacency, 1, "pure-dp", (bound,))
 
 

@@ -290,12 +290,12 @@ def _pure_approx(run: Run, delta: Any, premise: Priv) -> Priv:
 def _rdp_approx(run: Run, delta: Any, epsilon: Any, premise: Priv) -> Priv:
     """Rényi DP at one order to (ε, δ); ε is a witness.
 
-    Priv(m, Rdp(α, τ))    (α-1)(ε-τ) ≥ ln(1/δ) + (α-1) ln(1-1/α) - ln α    ε ≥ 0
-    ------------------------------------------------------------------------------  rdp-approx-dp
+    Priv(m, Rdp(α, τ))    (α-1)(ε-τ) ≥ ln(1/δ) + (α-1) ln(1-1/α) - ln α, or τ = 0    ε ≥ 0
+    ---------------------------------------------------------------------------------  rdp-approx-dp
     Priv(m, ApproxDp(ε, δ))
 
-    Source: Canonne, Kamath, Steinke 2020, Proposition 12.
-    Check: rdp_to_dp_at_delta, order_suffices_sound.
+    Source: Canonne, Kamath, Steinke 2020, Proposition 12; laws at divergence 0 are the same.
+    Check: rdp_to_dp_at_delta, order_suffices_sound, renyi_nothing.
     """
     require_equal("notion", premise.notion, "rdp")
     (alpha, rdp), d, e = premise.values, read_delta(delta), read_above(epsilon, 0, False)
@@ -305,7 +305,9 @@ def _rdp_approx(run: Run, delta: Any, epsilon: Any, premise: Priv) -> Priv:
         middle = [n * (alpha - 1) for n in log_bounds(1 - 1 / alpha, p)]
         return first[0] + floor(middle[0]) - last[1], first[1] + ceil(middle[1]) - last[0]
 
-    require_at_most("ln(1/δ) + (α-1) ln(1-1/α) - ln α", enclose, (alpha - 1) * (e - rdp), run.spend)
+    if rdp > 0:
+        gap = (alpha - 1) * (e - rdp)
+        require_at_most("ln(1/δ) + (α-1) ln(1-1/α) - ln α", enclose, gap, run.spend)
     return premise._replace(notion="approx-dp", values=(d, e))
 
 

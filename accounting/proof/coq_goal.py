@@ -45,8 +45,8 @@ class CoqVerdict:
 def coq_goal(document: bytes) -> str:
     """Return a self-contained Coq file that proves the last conversion of a certificate.
 
-    Raises what `pld_checker.check` raises, and `NoCoqGoal` where nothing is converted: pure DP, and
-    loss distributions, which have their δ from a list of masses.
+    Raises what `pld_checker.check` raises, and `NoCoqGoal` where nothing is converted: pure DP,
+    what costs nothing, and loss distributions, which have their δ from a list of masses.
     """
     subject = check(document).subject
     nodes: list[dict[str, Any]] = json.loads(document)["nodes"]
@@ -56,6 +56,8 @@ def coq_goal(document: bytes) -> str:
     premise = nodes[last[0]["premises"][0]]["conclusion"]
     stated = premise | last[0]["parameters"]
     numbers = {name: Fraction(stated[name]) for name in _NUMBERS if name in stated}
+    if Fraction(premise["mu_squared" if premise["notion"] == "gdp" else "epsilon"]) == 0:
+        raise NoCoqGoal("Expected a cost above 0 instead got 0: no inequality is converted.")
     if premise["notion"] == "gdp":
         body = _gdp_goal(numbers)
     else:

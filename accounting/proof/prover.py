@@ -463,7 +463,8 @@ class Search:
         else:
             share = Fraction(mechanism.batch, mechanism.records)
             rule, found = "fixed-batch-rdp", fixed_batch_divergence(ratio, share, order)
-        epsilon = _witness(found)
+        free = not ratio or (isinstance(mechanism, PoissonSampled) and not mechanism.rate)
+        epsilon = Fraction(0) if free else _witness(found)
         assumed = _declared(step.sensitivity) | {*assumed_of_sample(mechanism)}
         leaf = self._leaf(rule, mechanism, Rdp(order, epsilon), assumed)
         return replace(leaf, parameters=(*leaf.parameters, ("order", order), ("epsilon", epsilon)))

@@ -29,6 +29,7 @@ from dpledger.mechanisms import (
     DiscreteGaussianStep,
     DiscreteLaplaceStep,
     Event,
+    GaussianMixtureStep,
     GaussianStep,
     LaplaceNoise,
     LaplaceStep,
@@ -44,6 +45,7 @@ from dpledger.mechanisms import (
     Sensitive,
     declared,
 )
+from dpledger.mechanisms.events import AccumulatedPoisson, SampledWithReplacement
 from dpledger.mechanisms.private_table import BoundedColumn, TableShape
 from dpledger.mechanisms.rounding import exact, total
 from dpledger.mechanisms.sensitivity import (
@@ -131,6 +133,78 @@ def test_what_moves_nothing_needs_no_noise(tmp_path):
         path.write_bytes(text)
     for text, found in zip(documents, run_extracted(paths), strict=True):
         assert agrees(found, pld_checker.check(text)), found.line
+
+
+ADDED, REPLACED = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
+
+
+def moved_by(far, relation, norm=Norm.L2):
+    return declared(far, "x", adjacency=relation, norm=norm)
+
+
+FREE = {
+    "nobody drawn": PoissonSampled(GaussianStep(sum_of_bounded(1, ADDED), 8.0), 0.0),
+    "nobody drawn, replaced": PoissonSampled(GaussianStep(sum_of_bounded(1, REPLACED), 8.0), 0.0),
+    "nobody drawn, Laplace": PoissonSampled(LaplaceStep(moved_by(1, ADDED, Norm.L1), 8.0), 0.0),
+    "nobody drawn, three times": AccumulatedPoisson(GaussianStep(moved_by(1, ADDED), 8.0), 0.0, 3),
+    "nothing moves": PoissonSampled(GaussianStep(moved_by(0, ADDED), 8.0), 0.5),
+    "no noise": PoissonSampled(GaussianStep(moved_by(0, ADDED), 0.0), 0.5),
+    "no noise, Laplace": PoissonSampled(LaplaceStep(moved_by(0, ADDED, Norm.L1), 0.0), 0.5),
+    "no noise, three times": AccumulatedPoisson(GaussianStep(moved_by(0, ADDED), 0.0), 0.5, 3),
+    "a batch": SampledWithoutReplacement(GaussianStep(moved_by(0, REPLACED), 0.0), 2, 9),
+    "a batch, Laplace": SampledWithoutReplacement(
+        LaplaceStep(moved_by(0, REPLACED, Norm.L1), 0.0), 2, 9
+    ),
+    "drawn again": SampledWithReplacement(GaussianStep(moved_by(0, REPLACED), 0.0), 2, 9),
+    "a mixture": GaussianMixtureStep(moved_by(0, REPLACED), moved_by(0, REPLACED), 0.5, 0.0),
+    "a mixture of nobody": GaussianMixtureStep(moved_by(0, ADDED), moved_by(1, ADDED), 0.0, 8.0),
+}
+"""Samples of nobody, and of which nothing moves, with noise or without."""
+
+
+def decided_alike(runs, tmp_path, **how):
+    """Return what both checkers prove of certificates of these runs, as one."""
+    documents = [certify(run, **how).to_json_bytes() for run in runs]
+    paths = [tmp_path / f"{k}.json" for k in range(len(documents))]
+    for path, document in zip(paths, documents, strict=True):
+        path.write_bytes(document)
+    verdicts = [pld_checker.check(document) for document in documents]
+    for verdict, found in zip(verdicts, run_extracted(paths), strict=True):
+        assert agrees(found, verdict), found.line
+    return verdicts
+
+
+@needs_checker
+@pytest.mark.parametrize("free", FREE)
+def test_samples_that_nothing_of_a_record_reaches_are_free(free, tmp_path):
+    event = Event(FREE[free], Context((), 1, "model", Audience.PUBLIC))
+    runs = [[event], [event, replace(event, mechanism=Repeated(FREE[free], 3))]]
+    for group in (1, 3):
+        for verdict in decided_alike(runs, tmp_path, delta=Fraction(1, 10**5), group=group):
+            assert verdict.values[1] == 0
+    moments = isinstance(FREE[free], PoissonSampled | SampledWithoutReplacement)
+    if moments and free != "nobody drawn, replaced":  # a whole order, or pure DP
+        for verdict in decided_alike(runs, tmp_path, delta=Fraction(1, 10**5), tight=False):
+            assert verdict.values[1] == 0
+
+
+@needs_checker
+@pytest.mark.parametrize("relation", [ADDED, REPLACED])
+@pytest.mark.parametrize(
+    ("constant", "sampled", "rate", "gaussian"),
+    [(1, 1, 0.0, True), (1, 0, 0.5, True), (0, 1, 0.5, False), (0, 1, 1.0, True)],
+)
+def test_what_does_not_move_takes_no_noise(constant, sampled, rate, gaussian, relation, tmp_path):
+    """Of a mixture one part of which does not move the other has all of the noise."""
+    step = GaussianMixtureStep(moved_by(constant, relation), moved_by(sampled, relation), rate, 8.0)
+    event = Event(step, Context((), 1, "model", Audience.PUBLIC))
+    (verdict,) = decided_alike([[event]], tmp_path, delta=Fraction(1, 10**5))
+    plain = replace(event, mechanism=GaussianStep(moved_by(1, relation), 8.0))
+    exact = certify([plain], delta=Fraction(1, 10**5)).epsilon
+    if gaussian:
+        assert exact * (1 - 1e-9) <= verdict.values[1] <= exact * 1.001
+    else:
+        assert verdict.values[1] < exact
 
 
 @needs_checker

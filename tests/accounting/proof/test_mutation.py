@@ -475,7 +475,8 @@ class Truth:
 
         if self.cost.rho is None:
             return grown == 1 and any(
-                converted(real(a), self.cost.rdp(int(a))) for a in self.orders
+                self.cost.rdp(int(a)) == 0 or converted(real(a), self.cost.rdp(int(a)))
+                for a in self.orders
             )
         rho = grown * real(self.cost.rho)
         if rho == 0:

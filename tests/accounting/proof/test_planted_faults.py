@@ -169,8 +169,69 @@ RULES = {
     "roots unchecked": ("Checker", " && Qle_bool s (u * u) && Qle_bool t (v * v)", ""),
     "mechanisms unchecked": (
         "Checker",
-        "forallb (mechanism_ok r table) (mechanisms noisy)",
-        "true",
+        "  forallb (mechanism_ok (relation_of c) (numbered 1 (mechanisms c))) (mechanisms c).",
+        "  true.",
+    ),
+    "mechanisms unchecked where nothing moves": (
+        "Checker",
+        "if steps_ok (for_all_steps as_if_drawn c) && steps_ok plain then",
+        "if steps_ok plain && steps_ok plain then",
+    ),
+    "samples of a half as if nobody were drawn": (
+        "Checker",
+        "match s with Poisson rate => Qeq_bool rate 0 |",
+        "match s with Poisson rate => Qle_bool rate (1 # 2) |",
+    ),
+    "several samples as if nobody were drawn": (
+        "Checker",
+        "  | AccumulatedStep _ squared _ rate _ _ => Qeq_bool squared 0 || Qeq_bool rate 0",
+        "  | AccumulatedStep _ squared _ rate _ _ => Qeq_bool squared 0 || Qle_bool rate 1",
+    ),
+    "a mixture that moves as if nothing did": (
+        "Checker",
+        "negb (positive_number constant || sample_moves squared rate)",
+        "negb (sample_moves squared rate)",
+    ),
+    "a mixture's sample as if nobody were drawn": (
+        "Checker",
+        "positive_number squared && positive_number rate.",
+        "positive_number squared && positive_number (rate - 1).",
+    ),
+    "a mixture's noise twice for its sample": (
+        "Checker",
+        "if positive_number constant then share else 0.",
+        "if positive_number constant then 0 else 0.",
+    ),
+    "a mixture of whose sample nothing moves at half its price": (
+        "Checker",
+        "(further group (constant / (std * std)))",
+        "(further group (constant / (2 * std * std)))",
+    ),
+    "Laplace noise on samples for nothing": (
+        "Checker",
+        "(Qle_bool 0 eps && Qle_bool ratio (eps * eps) ||",
+        "(Qle_bool 0 eps ||",
+    ),
+    "moments for nothing": (
+        "Checker",
+        "&& (unmoved m || poisson_renyi_at_most",
+        "&& (true || poisson_renyi_at_most",
+    ),
+    "a batch's moments for nothing": (
+        "Checker",
+        "&& (unmoved m || batch_renyi_at_most",
+        "&& (true || batch_renyi_at_most",
+    ),
+    "orders of one where nothing moves": (
+        "Checker",
+        "&& Qle_bool 0 eps && order_fits order\n",
+        "&& Qle_bool 0 eps\n",
+    ),
+    "divergences for nothing": ("Checker", "(Qle_bool tau 0 ||", "(Qle_bool tau 1 ||"),
+    "samples of nobody without noise": (
+        "Checker",
+        "match (if still m then with_noise m else m) with",
+        "match with_noise m with",
     ),
     "one order of the data sets": ("Checker", "small fst && small snd", "small fst"),
     "sampled steps without their cost": (
@@ -835,8 +896,8 @@ RULES = {
     ),
     "what a mixture computes from all records, forgotten": (
         "Checker",
-        "=> Some (constant_ratio group (share i) constant std)",
-        "=> Some (0 * constant_ratio group (share i) constant std)",
+        "(positive_number constant) (constant_ratio group (share i) constant std)",
+        "(positive_number constant) (0 * constant_ratio group (share i) constant std)",
     ),
     "a mixture's sample, forgotten": (
         "Checker",
@@ -948,13 +1009,13 @@ RULES = {
     "orders of one": ("RenyiDecision", "Pos.leb 2 n && Pos.leb n 512", "Pos.leb n 512"),
     "moments of noise that is not squared": (
         "Checker",
-        "&& poisson_renyi_at_most (squared / (std * std))",
-        "&& poisson_renyi_at_most (squared / std)",
+        "|| poisson_renyi_at_most (squared / (std * std))",
+        "|| poisson_renyi_at_most (squared / std)",
     ),
     "a batch's moments of noise that is not squared": (
         "Checker",
-        "&& batch_renyi_at_most (squared / (std * std))",
-        "&& batch_renyi_at_most (squared / std)",
+        "|| batch_renyi_at_most (squared / (std * std))",
+        "|| batch_renyi_at_most (squared / std)",
     ),
     "Renyi DP of replaced records in Poisson samples": (
         "Checker",
@@ -1018,8 +1079,8 @@ RULES = {
     ),
     "every step priced with noise of size 1": (
         "Checker",
-        "  if still m then\n    match m with",
-        "  if true then\n    match m with",
+        "    end\n  else m.\n",
+        "    end\n  else with_noise m.\n",
     ),
     "a told sample at half its probability": (
         "Checker",
@@ -1038,8 +1099,8 @@ RULES = {
     ),
     "a mixture's rate above one": (
         "Checker",
-        "positive_number rate && Qle_bool rate 1 && relation_eqb moved r\n",
-        "positive_number rate && relation_eqb moved r\n",
+        "Qle_bool 0 rate && Qle_bool rate 1 && relation_eqb moved r\n",
+        "Qle_bool 0 rate && relation_eqb moved r\n",
     ),
     "replaced records clipped to nothing much": (
         "Checker",
@@ -1245,6 +1306,16 @@ MEANINGS = {
         "u i = v i) -> law u = law v)",
         "u i = v i) -> law u = law u)",
     ),
+    "samples without noise of which all records are told": (
+        "Certificate",
+        "(fun sample => law (value r h sample))",
+        "(fun sample => law (value r h data))",
+    ),
+    "laws of answers that add up to anything": (
+        "Certificate",
+        "  (forall row, distribution (seq 0 answers) (law row)) /\\\n",
+        "",
+    ),
     "what is declared is linear in the records": (
         "Certificate",
         "| Leaf _ squared => Qeq_bool squared 0",
@@ -1312,7 +1383,8 @@ def refused_lemma(
 
 
 @pytest.mark.parametrize(
-    "files", [("Certificate", "Checker", *PROOFS, *EXAMPLES), *((file,) for file in ALONE)]
+    "files",
+    [("Certificate", "Unmoved", "Checker", *PROOFS, *EXAMPLES), *((file,) for file in ALONE)],
 )
 def test_without_a_fault_everything_compiles(tmp_path, files):
     assert refused_lemma(tmp_path, files) is None
@@ -1330,7 +1402,7 @@ def test_a_wrong_rule_breaks_soundness(tmp_path, name, record_property):
 
 @pytest.mark.parametrize("name", MEANINGS)
 def test_a_meaning_that_no_run_has_breaks_the_example(tmp_path, name, record_property):
-    files = ("Certificate", "Checker", *PROOFS, *EXAMPLES)
+    files = ("Certificate", "Unmoved", "Checker", *PROOFS, *EXAMPLES)
     refused = refused_lemma(tmp_path, files, MEANINGS[name])
     assert refused is not None
     record_property("refused", ".".join(refused))

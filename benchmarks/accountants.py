@@ -63,6 +63,13 @@ def _thousand() -> tuple[Sampled, ...]:
     return tuple(Sampled(float(q), float(s), 1) for q, s in zip(rates, multipliers, strict=True))
 
 
+def _small_rates() -> tuple[Sampled, ...]:
+    rates = np.linspace(0.001, 0.002, 10)
+    return tuple(
+        Sampled(float(q), s.multiplier, 1) for q, s in zip(rates, _thousand()[20:30], strict=True)
+    )
+
+
 TEN_THOUSAND = (Sampled(0.01, 1.0, 10_000),)
 
 WORKLOADS = {
@@ -73,6 +80,8 @@ WORKLOADS = {
     "1e6 steps": Workload((Sampled(1e-3, 0.8, 1_000_000),), 1e-7, 11.5857325355),
     "3 steps": Workload((Sampled(1e-3, 0.8, 3),), 1e-6),
     "10 distinct": Workload(_thousand()[:10], 1e-5),
+    "10 others": Workload(_thousand()[10:20], 1e-6),
+    "10 small rates": Workload(_small_rates(), 1e-6),
     "1000 distinct": Workload(_thousand(), 1e-5),
     "50 laplace": Workload((Sampled(1.0, 10.0, 50),), 1e-5, laplace=True),
     "fixed batch": Workload((Sampled(1 / 8000, 2.0, 20_000),), 1e-5, records=8000),

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isqrt
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +30,6 @@ from .errors import (
     InvalidParameter,
     named,
     require_magnitude,
-    require_nonnegative,
     require_positive,
 )
 from .exact_choice import MOST_CANDIDATES
@@ -532,7 +532,8 @@ def _public_count(
         raise InvalidParameter(
             "n_min", n_min, "a public lower bound on counts under add-remove-one"
         )
-    require_nonnegative("n_min", n_min)
+    if not isinstance(n_min, Real):
+        raise InvalidParameter("n_min", n_min, "a whole number")
     if n_min > smallest:
         raise InvalidParameter("n_min", n_min, "not above a party's number of records")
     return n_min

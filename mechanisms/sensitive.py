@@ -28,7 +28,7 @@ import numpy as np
 
 from . import rounding as rounded
 from .clipping import largest_entry, project_to_ball
-from .errors import DpledgerError, InvalidParameter, UnprotectedFunction, require_positive
+from .errors import DpledgerError, InvalidParameter, UnprotectedFunction, require_nonnegative
 from .operator_norm import operator_norm_up
 from .protocols import FloatArray
 from .quiet import quietly
@@ -306,7 +306,7 @@ class Sensitive(Closed):
 
         Raises `UnprotectedFunction` for what was computed on a hidden sample.
         """
-        require_positive("radius", radius)
+        require_nonnegative("radius", radius)
         radius = float(radius)  # one number for price and cut
         if self.sampled_part is not None:
             raise UnprotectedFunction(

@@ -374,8 +374,7 @@ class Sensitive(Closed):
         mine, its = self._value, other._value
         value = None
         if mine is not None and its is not None:
-            with np.errstate(all="ignore"):
-                value = mine + its
+            value = quietly(lambda: mine + its)
         part = _joint_part(self, other, added)
         if self.sensitivity.squared and not other.sensitivity.squared:
             size = self._counted(other.rounding.magnitude)

@@ -55,7 +55,7 @@ _HIDDEN_ROWS = 2.0
 on, and equal ones lose 4, and less with every further column."""
 
 _HIDDEN_ANYWAY = 8.0
-"""s d above which rows tell less than half of that: by the formula above 53 % of two equal classes
+"""s d above which rows tell less than half of that: by the formula above 52 % of two equal classes
 are right at r = 0.7."""
 
 

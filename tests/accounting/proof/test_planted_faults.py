@@ -62,8 +62,8 @@ RULES = {
     ),
     "sampled steps pay in zCDP": (
         "Checker",
-        "| (Zcdp _ | Rdp _ _), (LaplaceStep _ _ _ _ |",
-        "| (Zcdp _ | Rdp _ _), (SampledStep _ _ _ _ _ | LaplaceStep _ _ _ _ |",
+        "  | PureDp _, (LaplaceStep",
+        "  | Zcdp _, SampledStep _ _ _ _ _ => true\n  | PureDp _, (LaplaceStep",
     ),
     "how often, forgotten": (
         "Checker",

@@ -20,8 +20,6 @@ from dpledger.accounting.check.reading import CertificateWrong, Undecided
 from dpledger.accounting.proof.certificate import Certificate, certify
 from dpledger.accounting.proof.derivation import Step
 from dpledger.accounting.proof.extracted import agrees, extracted_checker, run_extracted
-from dpledger.accounting.proof.losses import epsilon_upper, suggested
-from dpledger.accounting.proof.prover import Search, _assumed, privacy_loss
 from dpledger.mechanisms import (
     AccumulatedPoisson,
     Adjacency,
@@ -41,6 +39,7 @@ from dpledger.mechanisms import (
 from dpledger.mechanisms.events import DiscreteLaplaceStep
 from dpledger.mechanisms.sensitivity import scaled, sum_of_bounded
 
+from .grids import on_a_grid
 from .least_delta import least_delta, least_losses, relation
 from .test_every_mechanism import mixture, on_a_lattice
 from .test_mutation import (
@@ -70,20 +69,11 @@ RULES = ("privacy-loss", "laplace-losses", "loss-distribution")
 
 def coarse(*mechanisms, parties=(), group=1) -> Certificate:
     """A certificate on a coarse grid, or on the losses' own; a record of each party by itself."""
-    named = parties or [()] * len(mechanisms)
-    events = [event(m, parties=p) for m, p in zip(mechanisms, named, strict=True)]
-    search = Search(events, DELTA, group)
-    parts = []
-    for exposure in search._exposures:
-        counts = [(search._mechanisms[text], n) for text, n in sorted(exposure.counts)]
-        composed, grid = suggested(counts, search._adjacency, DELTA, group=group)
-        if grid.doublings:
-            tails = int(DELTA * 10**3)
-            grid = replace(grid, step=Fraction(1, 32), dense=8, digits=8, cut=tails)
-        epsilon = epsilon_upper(composed, grid, DELTA)
-        assumed = frozenset[str]().union(*(_assumed(each) for each, _ in counts))
-        parts.append(privacy_loss(exposure, epsilon, composed, grid, DELTA, assumed))
-    return Certificate(tuple(events), search.run(parts))
+
+    def coarser(grid):
+        return replace(grid, step=Fraction(1, 32), dense=8, digits=8, cut=int(DELTA * 10**3))
+
+    return on_a_grid(*mechanisms, delta=DELTA, parties=parties, group=group, changed=coarser)
 
 
 def of_the_first_kind(mechanism, times) -> Certificate:

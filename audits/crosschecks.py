@@ -5,9 +5,10 @@ computes in doubles. Every difference is explained by a check of its own, or the
 
 What is passed to them: see `interop.dp_events`. Two properties of theirs are stepped around. Their
 PLD accountant doubles a Gaussian's sensitivity under replace-one, which ours hold already: where a
-list also has events that exist under replace-one only, the noise multiplier is doubled with it. And
-in version 0.6.0 it composes repeated randomised response once only, so that such events are passed
-one by one.
+list also has events that exist under replace-one only, or Poisson samples of which a record is
+replaced, the noise multiplier is doubled with it. (Their add/remove pair of such samples dominates
+ours by far; their RDP accountant knows no other.) And in version 0.6.0 it composes repeated
+randomised response once only, so that such events are passed one by one.
 """
 
 from collections import Counter
@@ -23,8 +24,16 @@ from ..accounting.gaussian.exact import mu_from_epsilon_delta
 from ..accounting.guarantees import guarantee
 from ..accounting.numbers.enclosure import Enclosure
 from ..interop.dp_events import Untranslatable, dp_accounting, dp_event_of
+from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.errors import Number, require_open_unit
-from ..mechanisms.events import Event, Mechanism, Parties, Repeated
+from ..mechanisms.events import (
+    AccumulatedPoisson,
+    Event,
+    Mechanism,
+    Parties,
+    PoissonSampled,
+    Repeated,
+)
 from ..mechanisms.extras import MissingExtra
 
 __all__ = ["Crosscheck", "MissingExtra", "PeerCheck", "Price", "Status", "crosscheck"]
@@ -35,7 +44,8 @@ Price = Callable[[tuple[Event, ...], Number], Enclosure]
 MAPPING = (
     "each event went to dp-accounting with the noise multiplier noise_std / sensitivity, as a "
     "mechanism of sensitivity 1 under its add/remove relation: the sensitivity already holds the "
-    "factor of replace-one. Events of disjoint parties: the maximum over parties."
+    "factor of replace-one. PLD of Poisson samples of which a record is replaced: under their "
+    "replace-one, of half the sensitivity. Events of disjoint parties: the maximum over parties."
 )
 
 # relative differences of epsilon up to here are called agreement
@@ -146,11 +156,16 @@ def crosscheck(events: Iterable[Event], *, delta: Number, price: Price = _guaran
     try:
         if _LARGEST_EPSILON < case.ours.upper_float < inf:
             raise Untranslatable(f"they compute in doubles up to epsilon {_LARGEST_EPSILON:g}")
-        lists = [_translated(found) for found in _lists(listed)]
+        counts = _lists(listed)
+        lists = [_translated(found) for found in counts]
     except Untranslatable as unknown:
         skipped = tuple(_skipped(f"{name} {kind}", str(unknown)) for kind in ("RDP", "PLD"))
         return Crosscheck(delta, case.ours, MAPPING, skipped)
-    checks = (_rdp(peer, f"{name} RDP", lists, case), _pld(peer, f"{name} PLD", lists, case))
+    replaced = [any(map(_replaced_in_a_sample, found)) for found in counts]
+    pld = [
+        (_relation(peer, leaves, own), leaves) for own, leaves in zip(replaced, lists, strict=True)
+    ]
+    checks = (_rdp(peer, f"{name} RDP", lists, case), _pld(peer, f"{name} PLD", pld, case))
     return Crosscheck(delta, case.ours, MAPPING, checks)
 
 
@@ -173,6 +188,8 @@ class _Case:
 
 _Counts = Counter[Mechanism]
 _Leaves = list[tuple[Any, int]]
+_Asked = list[tuple[Any, _Leaves]]
+"""Lists of their events, each with the relation under which it is asked."""
 
 
 def _lists(events: Iterable[Event]) -> list[_Counts]:
@@ -229,14 +246,24 @@ def _translated(mechanisms: _Counts) -> _Leaves:
     return [*hashed.items(), *others]
 
 
-def _relation(peer: Any, leaves: _Leaves) -> Any:
-    """Return the relation under which their accountant knows all these events."""
+def _replaced_in_a_sample(mechanism: Mechanism) -> bool:
+    """Return whether a record of a Poisson sample is replaced."""
+    if not isinstance(mechanism, PoissonSampled | AccumulatedPoisson):
+        return False
+    return mechanism.event.sensitivity.adjacency is Adjacency.REPLACE_ONE
+
+
+def _relation(peer: Any, leaves: _Leaves, replaced: bool = False) -> Any:
+    """Return the relation under which their accountant knows all these events.
+
+    `replaced` says that a record of a Poisson sample is.
+    """
     replacing = (
         peer.RandomizedResponseDpEvent,
         peer.SampledWithoutReplacementDpEvent,
         peer.SampledWithReplacementDpEvent,
     )
-    if any(isinstance(leaf, replacing) for leaf, _ in leaves):
+    if replaced or any(isinstance(leaf, replacing) for leaf, _ in leaves):
         return peer.NeighboringRelation.REPLACE_ONE
     return peer.NeighboringRelation.ADD_OR_REMOVE_ONE
 
@@ -306,7 +333,7 @@ def _expected_rdp(lists: list[_Leaves], peer: Any, case: _Case) -> tuple[float, 
 # --- PLD ---------------------------------------------------------------------------------------
 
 
-def _pld(peer: Any, name: str, lists: list[_Leaves], case: _Case) -> PeerCheck:
+def _pld(peer: Any, name: str, lists: _Asked, case: _Case) -> PeerCheck:
     """Return what their PLD accountant says, and whether grid or cut tails explain the difference.
 
     It rounds losses up on a grid, so that it may be above ours by a little, and finer grids must
@@ -315,7 +342,7 @@ def _pld(peer: Any, name: str, lists: list[_Leaves], case: _Case) -> PeerCheck:
     scale = case.ours.upper_float
     grid = _GRID_PER_EPSILON * (1.0 if isinf(scale) else max(scale, _LEAST_EPSILON))
     try:
-        theirs = max(_pld_epsilon(peer, leaves, case.delta, grid) for leaves in lists)
+        theirs = max(_pld_epsilon(peer, *each, case.delta, grid) for each in lists)
     except peer.UnsupportedEventError as unsupported:
         return _skipped(name, _reason(unsupported))
     gap = _gap(theirs, case.ours)
@@ -326,7 +353,7 @@ def _pld(peer: Any, name: str, lists: list[_Leaves], case: _Case) -> PeerCheck:
     if gap <= _AGREEMENT:
         words = f"pessimistic on a grid of {grid:.1e}: {gap:.1e} above ours"
         return PeerCheck(name, Status.AGREE, theirs, gap, True, words)
-    cut = _CUT_MASS * max(sum(times for _, times in leaves) for leaves in lists)
+    cut = _CUT_MASS * max(sum(times for _, times in leaves) for _, leaves in lists)
     if case.delta <= cut or theirs <= case.price(case.events, float(case.delta) - cut).upper_float:
         words = f"{gap:.1e} above ours: their cut tails add a mass of up to {cut:.0e} to delta"
         return PeerCheck(name, Status.LOOSER, theirs, gap, True, words)
@@ -334,7 +361,7 @@ def _pld(peer: Any, name: str, lists: list[_Leaves], case: _Case) -> PeerCheck:
 
 
 def _refined(
-    peer: Any, name: str, lists: list[_Leaves], case: _Case, grid: float, theirs: float
+    peer: Any, name: str, lists: _Asked, case: _Case, grid: float, theirs: float
 ) -> PeerCheck:
     """Return what finer grids say where the first one was too coarse.
 
@@ -342,11 +369,11 @@ def _refined(
     disagreement. Stops at `_MOST_WORK` grid points times compositions.
     """
     first = gap = _gap(theirs, case.ours)
-    work = max(len(leaves) for leaves in lists) / _GRID_PER_EPSILON
+    work = max(len(leaves) for _, leaves in lists) / _GRID_PER_EPSILON
     converges = True
     while converges and gap > _AGREEMENT and (gap == first or work < _MOST_WORK):
         grid, work, coarser = grid / 10, work * 10, gap
-        theirs = max(_pld_epsilon(peer, leaves, case.delta, grid) for leaves in lists)
+        theirs = max(_pld_epsilon(peer, *each, case.delta, grid) for each in lists)
         gap = _gap(theirs, case.ours)
         converges = gap <= coarser / 2
     words = f"pessimistic on a grid of {grid:.1e}: {gap:.1e} above ours"
@@ -357,20 +384,26 @@ def _refined(
     return PeerCheck(name, status, theirs, gap, converges, words)
 
 
-def _pld_epsilon(peer: Any, leaves: _Leaves, delta: Number, grid: float) -> float:
+def _pld_epsilon(peer: Any, relation: Any, leaves: _Leaves, delta: Number, grid: float) -> float:
     """Return their PLD epsilon of one list, around the two properties that the module names."""
-    relation = _relation(peer, leaves)
     replacing = relation is peer.NeighboringRelation.REPLACE_ONE
     accountant = peer.pld.PLDAccountant(relation, grid)
     for leaf, times in leaves:
         if isinstance(leaf, peer.RandomizedResponseDpEvent):
             for _ in range(times):
                 accountant.compose(leaf)
-        elif replacing and isinstance(leaf, peer.GaussianDpEvent):
-            accountant.compose(peer.GaussianDpEvent(2 * leaf.noise_multiplier), times)
         else:
-            accountant.compose(leaf, times)
+            accountant.compose(_halved(peer, leaf) if replacing else leaf, times)
     return float(accountant.get_epsilon(float(delta)))
+
+
+def _halved(peer: Any, leaf: Any) -> Any:
+    """Return an event of theirs whose normal noise is stated against half a replacement."""
+    if isinstance(leaf, peer.GaussianDpEvent):
+        return peer.GaussianDpEvent(2 * leaf.noise_multiplier)
+    if isinstance(leaf, peer.PoissonSampledDpEvent):
+        return peer.PoissonSampledDpEvent(leaf.sampling_probability, _halved(peer, leaf.event))
+    return leaf
 
 
 def _below(name: str, theirs: float, gap: float, case: _Case) -> PeerCheck:

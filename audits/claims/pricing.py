@@ -6,6 +6,7 @@ at: the same events get the same answer on a busy machine.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import reduce
 from itertools import repeat
 from math import inf
@@ -26,16 +27,21 @@ from ...accounting.pure import pure_epsilon
 from ...accounting.renyi.amplification import in_groups, together_in_batches
 from ...mechanisms.errors import DpledgerError
 from ...mechanisms.events import (
+    AccumulatedPoisson,
     DiscreteGaussianStep,
     DiscreteLaplaceStep,
     Event,
+    GaussianMixtureStep,
     GaussianStep,
     LaplaceStep,
     Mechanism,
     Parties,
+    PoissonSampled,
     PureStep,
     RandomisedResponse,
     Repeated,
+    SampledWithoutReplacement,
+    SampledWithReplacement,
     UnprotectedRelease,
 )
 
@@ -109,9 +115,11 @@ def priced(
 
 
 def _tells_all(mechanism: Mechanism, delta: float | None) -> bool:
-    """Return whether some data lose everything: by no noise at all, on all records.
+    """Return whether some data lose everything: what moves has no noise at all, on all records.
 
-    At delta 0 they do by normal noise of any size, and by none on a sample.
+    At delta 0, and by mu or rho (None), they do by none on a sample, too; at 0 by normal noise of
+    any size. An answer that is never given tells all where there are two, or the chance of it is
+    above delta.
     """
     match mechanism:
         case Repeated(event):
@@ -119,13 +127,22 @@ def _tells_all(mechanism: Mechanism, delta: float | None) -> bool:
         case Parties(parts):
             return any(_tells_all(part, delta) for _, own in parts for part in own)
         case LaplaceStep() | DiscreteLaplaceStep() | PureStep():
-            return mechanism.scale == 0
+            return mechanism.scale == 0 and mechanism.sensitivity.squared > 0
         case GaussianStep() | DiscreteGaussianStep():
-            return mechanism.noise_std == 0 or not delta
-        case UnprotectedRelease() | RandomisedResponse():
+            found = mechanism.noise_std == 0 or delta == 0
+            return found and mechanism.sensitivity.squared > 0
+        case RandomisedResponse(truth, categories):
+            others = 1 / Fraction(categories - 1)
+            return truth == 1 or (truth == 0 and others > (delta or 0))
+        case UnprotectedRelease():
             return True
-        case _:
-            return not delta
+        case GaussianMixtureStep():
+            drawn = mechanism.rate > 0 and mechanism.sampled.squared > 0
+            return not delta and (drawn or mechanism.constant.squared > 0)
+        case PoissonSampled() | AccumulatedPoisson():
+            return not delta and mechanism.rate > 0 and _tells_all(mechanism.event, 0.0)
+        case SampledWithoutReplacement() | SampledWithReplacement():
+            return not delta and _tells_all(mechanism.event, 0.0)
 
 
 def delta_left(delta: float, steps: Sequence[tuple[float, int]]) -> float | None:

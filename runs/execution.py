@@ -37,6 +37,7 @@ from .results import RunOptions, RunResult, TrainedModel
 from .resuming import RunRecord
 from .sections import LossName
 from .training import (
+    HOLDERS_COPY,
     Progress,
     StartProgress,
     Training,
@@ -126,8 +127,12 @@ def _begun(
         with SqliteLedger(options.ledger, anchor=options.anchor) as ledger:
             _require_fresh_noise(configuration, ledger)
             ledger.require(planned.events)
-    folder = new_folder(options.out, name, options.ledger, options.anchor)
-    _write_configuration(configuration, text, folder)
+    public, copies = _written_configuration(configuration, text)
+    folder = new_folder(options.out, name, options.ledger, options.anchor, copies=copies)
+    for file, copy in copies.items():
+        held = holders_file(folder / file) if file == HOLDERS_COPY else folder / file
+        held.write_bytes(copy)
+    (folder / "configuration.toml").write_text(public, encoding="utf-8")
     paid_from = options.ledger or folder / "ledger.sqlite"
     return RunRecord.begin(
         folder, configuration, records, name=name, ledger=paid_from, anchor=options.anchor
@@ -342,26 +347,26 @@ def _baselines(
     return models
 
 
-def _write_configuration(configuration: Configuration, text: str, folder: Path) -> None:
-    """Write what ran, for its readers; what has a seed of noise, in full for the holder alone.
+def _written_configuration(configuration: Configuration, text: str) -> tuple[str, dict[str, bytes]]:
+    """Return what ran, for its readers, and what its holder keeps beside it, by file name.
 
-    The schema stands beside it, and of the records' files the names only: the plan can be made
-    again from the folder alone.
+    What has a seed of noise is in full for the holder alone. The schema stands beside it, and of
+    the records' files the names only: the plan can be made again from the folder alone.
 
     Args:
         configuration: of the run.
         text: as the user's file says it, comments included.
-        folder: of the run.
     """
+    copies = {}
     path = configuration.data.schema_path
     if path is not None:
-        (folder / "schema.toml").write_bytes(path.read_bytes())
+        copies["schema.toml"] = path.read_bytes()
         configuration = configuration.beside("schema.toml")
         text = configuration.toml
     if configuration.noise.seed is not None:
-        holders_file(folder / "configuration.holder.toml").write_text(text, encoding="utf-8")
+        copies[HOLDERS_COPY] = text.encode()
         text = configuration.public_toml
-    (folder / "configuration.toml").write_text(text, encoding="utf-8")
+    return text, copies
 
 
 def _promised(found: Guarantee) -> str:

@@ -34,7 +34,7 @@ from .federation_columns import ColumnsFederation
 from .federation_files import Federation, Participant, Participation, read_federation
 from .flower import write_app
 from .pipeline import Plan
-from .training import Progress
+from .training import Progress, journal_folder
 
 __all__ = ["Engine", "Federated", "federate", "participate"]
 
@@ -127,7 +127,8 @@ def federate(
         parties: their files, in the order of the run.
         token: file of the token, for sockets.
 
-    Raises `FederationEnded` with the sentence that all parties get.
+    Raises `FederationEnded` with the sentence that all parties get, and `FileExistsError` where the
+    folder has the files of another run.
     """
     federation = read_federation(path)
     plan, made = federation.plan()
@@ -137,8 +138,7 @@ def federate(
         return None
     if engine is Engine.MPI:
         return _by_ranks(federation, plan, made, parties, out)
-    out.mkdir(parents=True, exist_ok=True)
-    with Journal(out / "journal.sqlite") as journal:
+    with Journal(journal_folder(out)) as journal:
         coordinator = Coordinator(plan, journal, patience=meeting.patience)
         if engine is Engine.SOCKETS:
             if token is None:
@@ -200,8 +200,7 @@ def _by_ranks(
     participants = {each.file.party.name: each for each in _participants(federation, paths)}
 
     def named() -> str:
-        out.mkdir(parents=True, exist_ok=True)
-        with Journal(out / "journal.sqlite") as journal:
+        with Journal(journal_folder(out)) as journal:
             return run_name(journal, plan.subject)
 
     run = begun(communicator, named)

@@ -49,6 +49,7 @@ from .algorithms import Solvers
 from .federation_columns import ColumnsFederation, ColumnsFile
 from .pipeline import Plan, Terms, calibrate_proved, plan_at
 from .sections import Algorithm, Algorithmic, Noise, Privacy, Section
+from .training import journal_folder
 
 __all__ = ["Federation", "Participant", "Participation", "read_federation"]
 
@@ -401,7 +402,8 @@ class Participant:
                 those of several: a party with the same ones is refused.
 
         Raises `DataError`, `ConfigurationError` or `InvalidParameter` for data that are not what
-        the plan assumes; nothing was spent.
+        the plan assumes, and `FileExistsError` where its folder has the files of another run;
+        nothing was spent.
         """
         federation, holder, limits = self.federation, self.file.party, self.file.policy
         paths = [self.here / file for file in holder.files]
@@ -416,9 +418,8 @@ class Participant:
             colluders=limits.colluders,
         )
         anchor = self.here / holder.anchor if holder.anchor else None
-        self.folder.mkdir(parents=True, exist_ok=True)
         with (
-            Journal(self.folder / "journal.sqlite") as journal,
+            Journal(journal_folder(self.folder)) as journal,
             SqliteLedger(self.folder / "ledger.sqlite", anchor=anchor) as ledger,
         ):
             if limits.budget is not None:

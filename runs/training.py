@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -151,17 +151,23 @@ _OF_A_RUN = (
 )
 """Files that a run writes into its folder, none of which may be there before."""
 
-_COPIES = ("configuration.holder.toml", "schema.toml")
-"""Those that may be there, of the run file's own folder; but nothing else by these names."""
+HOLDERS_COPY = "configuration.holder.toml"
+"""What ran with its seed of noise, for the holder alone."""
+
+_COPIES = (HOLDERS_COPY, "schema.toml")
+"""Those that it copies there: see `new_folder`."""
 
 
-def new_folder(out: Path | None, name: str, *others: Path | None) -> Path:
+def new_folder(
+    out: Path | None, name: str, *others: Path | None, copies: Mapping[str, bytes] | None = None
+) -> Path:
     """Return a fresh folder for a run's files: `out`, or `dpledger-runs/<name>-<time>`.
 
     Args:
         out: where it is to be.
         name: of the run.
         others: files that the run adds to, a ledger and its anchor: they are none of those.
+        copies: what is copied there, by file name; the same may be there, of the user's own folder.
 
     Raises `FileExistsError` if `out` already holds files of a run, finished or broken off: nothing
     of it is overwritten, and no page of one run lies beside the model of another.
@@ -171,18 +177,37 @@ def new_folder(out: Path | None, name: str, *others: Path | None) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         taken = any((folder / file).exists() for file in _OF_A_RUN)
-        own = {(folder / file).resolve() for file in _OF_A_RUN + _COPIES}
+        own = {(folder / file).resolve() for file in (*_OF_A_RUN, *_COPIES)}
         taken |= any(other.resolve() in own for other in others if other is not None)
+        there = [(folder / file, text) for file, text in (copies or {}).items()]
+        taken |= any(path.exists() and path.read_bytes() != text for path, text in there)
     except OSError as error:
         raise ConfigurationError(
             f"out={folder} must be a folder that can be made ({error.strerror}); choose another"
         ) from error
     if taken:
-        raise FileExistsError(
-            f"out={folder} must be a folder without a ledger or other files of a run; choose "
-            "another, or resume its run."
-        )
+        raise _taken(folder)
     return folder
+
+
+def journal_folder(folder: Path) -> Path:
+    """Make the folder of a federation or of a party, and return its journal's file.
+
+    Raises `FileExistsError` where there is no journal yet but files of another run.
+    """
+    journal = folder / "journal.sqlite"
+    others = [file for file in _OF_A_RUN if file != "ledger.sqlite"]
+    if not journal.exists() and any((folder / file).exists() for file in others):
+        raise _taken(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    return journal
+
+
+def _taken(folder: Path) -> FileExistsError:
+    return FileExistsError(
+        f"out={folder} must be a folder without a ledger or other files of a run; choose "
+        "another, or resume its run."
+    )
 
 
 class NewLedger(UserWarning):

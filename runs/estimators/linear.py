@@ -126,6 +126,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
     """
 
     clip: bool
+    fit_intercept: bool
     epsilon: Number
     records_per_unit: int
     ledger: Ledger | None
@@ -187,6 +188,10 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
 
         Args: as `sklearn.utils.validation.validate_data` takes them.
         """
+        if not isinstance(self.fit_intercept, bool | np.bool_):
+            raise InvalidParameter("fit_intercept", self.fit_intercept, "True or False")
+        if not isinstance(self.ledger, Ledger | None):
+            raise InvalidParameter("ledger", self.ledger, "None or a ledger, not its file's name")
         require_places(X)
         for name, given in (("X", X), ("y", y)):
             require_unmasked(name, given)

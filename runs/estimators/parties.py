@@ -5,7 +5,7 @@ domain, rows have norm at most 1, and what is left is to plan the solver, prove 
 plan, and only then run.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -193,7 +193,8 @@ class PrivateModelOfParties(PrivateLinearModel):
             if number > MOST_PARTIES:
                 raise InvalidParameter("n_parties", number, f"at most {MOST_PARTIES}")
             return tuple(f"party-{i + 1}" for i in range(number))
-        if isinstance(self.parties, Iterator):  # which is empty when it is read again
+        # an iterator is empty when it is read again
+        if isinstance(self.parties, Iterator | str) or not isinstance(self.parties, Iterable):
             raise InvalidParameter("parties", self.parties, "a list or a tuple of names")
         names = tuple(self.parties)
         if self.n_parties not in (None, len(names)):

@@ -210,7 +210,10 @@ class PrivateAdmmRegressor(Scored, RegressorMixin, PrivateModelOfParties):  # ty
         Raises `InvalidParameter` for anything but two finite, increasing numbers, and for a width
         at which doubles end.
         """
-        bounds = np.asarray(self.target_bounds, dtype=np.float64)
+        try:
+            bounds = np.asarray(self.target_bounds, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            bounds = np.empty(0)
         if bounds.shape != (2,) or not np.all(np.isfinite(bounds)) or not bounds[0] < bounds[1]:
             raise InvalidParameter(
                 "target_bounds", self.target_bounds, "(lowest, highest), finite and increasing"

@@ -76,7 +76,10 @@ class SearchedModelOfParties(PrivateModelOfParties):
 
     def _candidates(self) -> list[dict[str, Any]]:
         """Return the candidates; raise `InvalidParameter` where a choice cannot be offered."""
-        found = [dict(each) for each in self.candidates or ()]
+        given = self.candidates or ()
+        if not isinstance(given, Sequence) or not all(isinstance(each, Mapping) for each in given):
+            raise InvalidParameter("candidates", given, "None or a list of settings, each by name")
+        found = [dict(each) for each in given]
         if len(found) < 2:
             raise InvalidParameter("candidates", found, "None or at least two settings")
         for each in found:

@@ -24,6 +24,7 @@ from .collectives import ONE_PROCESS, Collectives
 from .errors import (
     InvalidParameter,
     UnprotectedReleaseError,
+    finite_double,
     require_nonnegative,
     require_own_process,
     require_positive_int,
@@ -201,7 +202,7 @@ class Curator(Inside, ABC):
         if noise_std is None:
             assert noise_multiplier is not None
             noise_std = self._noise_std(sensitive, noise_multiplier)
-        noise_std, part = float(noise_std), sensitive.sampled_part
+        noise_std, part = finite_double("noise_std", noise_std), sensitive.sampled_part
         price = self._price(sensitive, noise_std)
         mechanism = (
             GaussianStep(price(sensitive.sensitivity), noise_std)

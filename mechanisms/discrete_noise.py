@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import InvalidParameter
+from .errors import InvalidParameter, finite_double
 from .exact_bernoulli import (
     EXP_ERROR,
     Floats,
@@ -119,7 +119,7 @@ def randomised_response(
 
 def require_scale(name: str, scale: float) -> float:
     """Return the scale of discrete noise, or raise `InvalidParameter` out of its range."""
-    scale = float(scale)
+    scale = finite_double(name, scale)
     if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
         raise InvalidParameter(name, scale, "in [2**-8, 2**40], for discrete noise")
     return scale

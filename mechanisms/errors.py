@@ -143,6 +143,15 @@ def require_finite(name: str, value: Number) -> None:
         raise InvalidParameter(name, value, "a finite number")
 
 
+def finite_double(name: str, value: Number) -> float:
+    """Return a number as a double; raise `InvalidParameter` unless it is finite and >= 0."""
+    require_nonnegative(name, value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise InvalidParameter(name, value, "in [0, 2^1024), a double") from None
+
+
 def require_nonnegative(name: str, value: Number) -> None:
     """Raise `InvalidParameter` unless `value` is finite and >= 0."""
     _require_number(name, value, "in [0, inf)")

@@ -463,7 +463,7 @@ class PrivateTable(PrivateHandle[TableShape, Mapping[str, FloatArray]]):
             raise InvalidParameter(
                 "step", column.step, "a larger power of two: doubles do not hold the sum exactly"
             )
-        if column.step >= 1.0:
+        if column.step >= 1.0 and most <= rounded.MOST_COUNTED:
             return rounded.counted(int(most), width=1)
         return rounded.multiples(most, Fraction(column.step), width=1)
 

@@ -120,6 +120,12 @@ class SystemSampler(ExactSampler):
         return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
 
 
+def _require_words(name: str, number: int) -> None:
+    """Raise `InvalidParameter` unless this is a whole number that a generator can be seeded by."""
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < 2**128:
+        raise InvalidParameter(name, number, "a whole number in [0, 2**128)")
+
+
 @refuse_seconds
 class _Seeded:
     """One of the streams of a recorded seed."""
@@ -127,15 +133,20 @@ class _Seeded:
     _PREFIX: str
 
     def __init__(self, seed: int, *, bits: BitGenerator = BitGenerator.PHILOX) -> None:
-        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**128:
-            raise InvalidParameter("seed", seed, "a whole number in [0, 2**128)")
+        _require_words("seed", seed)
         self._bits = _KINDS[bits](seed)
         self._provenance = Provenance(f"{self._PREFIX}-{bits.value}", seed, source=object())
         self._process = os.getpid()
 
     @classmethod
     def stream(cls, seed: int, *key: int, bits: BitGenerator = BitGenerator.PHILOX) -> Self:
-        """Return the sampler of one of many independent streams of a seed, named by numbers."""
+        """Return the sampler of one of many independent streams of a seed, named by numbers.
+
+        Raises `InvalidParameter` unless the seed and each number are in [0, 2**128).
+        """
+        _require_words("seed", seed)
+        for number in key:
+            _require_words("key", number)
         sequence = np.random.SeedSequence(seed, spawn_key=key)
         high, low = (int(word) for word in sequence.generate_state(2, np.uint64))
         return cls(high << 64 | low, bits=bits)

@@ -353,7 +353,7 @@ def _pld(peer: Any, name: str, lists: _Asked, case: _Case) -> PeerCheck:
     if gap <= _AGREEMENT:
         words = f"pessimistic on a grid of {grid:.1e}: {gap:.1e} above ours"
         return PeerCheck(name, Status.AGREE, theirs, gap, True, words)
-    cut = _CUT_MASS * max(sum(times for _, times in leaves) for _, leaves in lists)
+    cut = _CUT_MASS * _most_events(lists)
     if case.delta <= cut or theirs <= case.price(case.events, float(case.delta) - cut).upper_float:
         words = f"{gap:.1e} above ours: their cut tails add a mass of up to {cut:.0e} to delta"
         return PeerCheck(name, Status.LOOSER, theirs, gap, True, words)
@@ -365,23 +365,32 @@ def _refined(
 ) -> PeerCheck:
     """Return what finer grids say where the first one was too coarse.
 
-    Each grid is ten times finer; a gap that does not at least halve is not the grid's, and is a
-    disagreement. Stops at `_MOST_WORK` grid points times compositions.
+    Each grid is ten times finer; a gap that does not at least halve, and is more than a step of the
+    grid for each event, is not the grid's, and is a disagreement: losses of few values are rounded
+    up by anything from nothing to a step, on a finer grid by a larger part of one. Stops at
+    `_MOST_WORK` grid points times compositions.
     """
     first = gap = _gap(theirs, case.ours)
     work = max(len(leaves) for _, leaves in lists) / _GRID_PER_EPSILON
+    events = _most_events(lists)
     converges = True
     while converges and gap > _AGREEMENT and (gap == first or work < _MOST_WORK):
         grid, work, coarser = grid / 10, work * 10, gap
         theirs = max(_pld_epsilon(peer, *each, case.delta, grid) for each in lists)
         gap = _gap(theirs, case.ours)
-        converges = gap <= coarser / 2
+        within_steps = theirs - case.ours.lower_float <= events * grid
+        converges = gap <= coarser / 2 or within_steps
     words = f"pessimistic on a grid of {grid:.1e}: {gap:.1e} above ours"
     if gap <= _AGREEMENT:
         return PeerCheck(name, Status.AGREE, theirs, gap, True, words)
     words += f", {first:.1e} on a coarser one" if converges else ", and a finer one does not help"
     status = Status.LOOSER if converges else Status.DISAGREES
     return PeerCheck(name, status, theirs, gap, converges, words)
+
+
+def _most_events(lists: _Asked) -> int:
+    """Return how many events the longest list has."""
+    return max(sum(times for _, times in leaves) for _, leaves in lists)
 
 
 def _pld_epsilon(peer: Any, relation: Any, leaves: _Leaves, delta: Number, grid: float) -> float:

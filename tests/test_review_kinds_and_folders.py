@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpledger.accounting.numbers.enclosure import Enclosure
 from dpledger.accounting.training_runs import TrainingRun
 from dpledger.audits.claims.claim import ClaimVerdict
 from dpledger.audits.claims.claim_file import promise_from_text
@@ -15,13 +16,16 @@ from dpledger.mechanisms import (
     Adjacency,
     Audience,
     Context,
+    DiscreteLaplaceStep,
     Event,
     EventList,
     GaussianStep,
     InvalidParameter,
     Mechanism,
+    Norm,
     PrivateDataset,
     RandomisedResponse,
+    Repeated,
     SampledWithoutReplacement,
     SamplingCurator,
     SystemSampler,
@@ -105,6 +109,21 @@ def test_poisson_samples_of_which_a_record_is_replaced_are_no_finding(
     assert pld.status is Status.AGREE  # of the very same pair, no dominating one
     assert rdp.theirs is not None
     assert rdp.theirs > found.ours.upper_float
+
+
+@pytest.mark.parametrize(("scale", "times"), [(2.51, 23), (4.6, 17)])
+def test_losses_of_few_values_on_a_finer_grid_are_no_finding(scale: float, times: int) -> None:
+    size = declared(1, "count", adjacency=Adjacency.ADD_REMOVE_ONE, norm=Norm.L1)
+    found = crosscheck(events(Repeated(DiscreteLaplaceStep(size, scale), times)), delta=1e-5)
+    assert found.agrees
+
+
+def test_a_smaller_epsilon_of_ours_is_a_finding_on_every_grid() -> None:
+    size = declared(1, "count", adjacency=Adjacency.ADD_REMOVE_ONE, norm=Norm.L1)
+    steps = events(Repeated(DiscreteLaplaceStep(size, 2.51), 23))
+    true = crosscheck(steps, delta=1e-5).ours.upper_float
+    wrong = crosscheck(steps, delta=1e-5, price=lambda *_: Enclosure.of(0.97 * true))
+    assert wrong.is_finding
 
 
 # --- other people's files ----------------------------------------------------------------------

@@ -102,20 +102,25 @@ class Violation:
         return self.bound.epsilon > self.claimed_epsilon
 
 
+_MOST_QUERIES = 10**6
+
+
 def query_patterns(queries: int) -> tuple[AnswerPair, ...]:
     """Return pairs of answers to `queries` queries of sensitivity 1 each, in the usual patterns.
 
     Source: the categories of Ding, Wang, Wang, Zhang, Kifer 2018, section 5.1.
 
     Args:
-        queries: k >= 1.
+        queries: k in [1, 10^6].
 
     Every pattern moves each answer by at most 1, as one record may.
     """
     require_positive_int("queries", queries)
-    ones = np.ones(queries)
-    first, last = np.eye(queries)[0], np.eye(queries)[-1]
-    half = np.where(np.arange(queries) < queries // 2, 1.0, -1.0)
+    if queries > _MOST_QUERIES:
+        raise InvalidParameter("queries", queries, f"a whole number in [1, {_MOST_QUERIES}]")
+    ones, places = np.ones(queries), np.arange(queries)
+    first, last = 1.0 * (places == 0), 1.0 * (places == queries - 1)
+    half = np.where(places < queries // 2, 1.0, -1.0)
     steps = {
         "one answer higher": first,
         "one answer lower": -first,

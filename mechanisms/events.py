@@ -173,7 +173,7 @@ class RandomisedResponse(Closed):
     A record is one person's answer, so the relation is `REPLACE_ONE`.
 
     Args:
-        truth: in [0, 1].
+        truth: 0 or in [2^-1000, 1]: of less, no double holds the loss.
         categories: at least 2.
     """
 
@@ -183,6 +183,8 @@ class RandomisedResponse(Closed):
     def __post_init__(self) -> None:
         require_rate("truth", self.truth)
         _store_exact(self, "truth")
+        if 0 < self.truth < 2.0**-1000:
+            raise InvalidParameter("truth", self.truth, "0 or in [2^-1000, 1]")
         require_positive_int("categories", self.categories)
         if self.categories < 2:
             raise InvalidParameter("categories", self.categories, "a whole number in [2, inf)")

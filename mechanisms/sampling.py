@@ -142,11 +142,11 @@ class _Seeded:
     def stream(cls, seed: int, *key: int, bits: BitGenerator = BitGenerator.PHILOX) -> Self:
         """Return the sampler of one of many independent streams of a seed, named by numbers.
 
-        Raises `InvalidParameter` unless the seed and each number are in [0, 2**128).
+        Raises `InvalidParameter` unless the seed is in [0, 2**128) and the numbers are whole, >= 0.
         """
         _require_words("seed", seed)
-        for number in key:
-            _require_words("key", number)
+        if any(isinstance(n, bool) or not isinstance(n, int) or n < 0 for n in key):
+            raise InvalidParameter("key", key, "whole numbers in [0, inf)")
         sequence = np.random.SeedSequence(seed, spawn_key=key)
         high, low = (int(word) for word in sequence.generate_state(2, np.uint64))
         return cls(high << 64 | low, bits=bits)

@@ -6,12 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpledger.accounting.ledger import LedgerError, SqliteLedger
+from dpledger.accounting.ledger.budget import Budget
 from dpledger.accounting.numbers.enclosure import Enclosure
+from dpledger.accounting.numbers.notions import ApproxDp
 from dpledger.accounting.training_runs import TrainingRun
 from dpledger.audits.claims.claim import ClaimVerdict
 from dpledger.audits.claims.claim_file import promise_from_text
 from dpledger.audits.claims.own import judged_events
 from dpledger.audits.crosschecks import Status, crosscheck
+from dpledger.audits.violations import query_patterns
 from dpledger.mechanisms import (
     Adjacency,
     Audience,
@@ -209,3 +213,23 @@ def test_sums_of_wide_steps_are_counted_in_their_steps() -> None:
     assert total(2.0).sensitivity.value == 1e13
     with pytest.raises(InvalidParameter, match=r"step=1\.0 must be a larger power of two"):
         total(1.0)
+
+
+@pytest.mark.parametrize("truth", [5e-324, 1e-310])
+def test_answers_whose_loss_no_double_holds_are_refused(truth: float) -> None:
+    with pytest.raises(InvalidParameter, match="truth"):
+        RandomisedResponse(truth)
+    RandomisedResponse(2.0**-1000)
+
+
+def test_a_ledger_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    budget = Budget(ApproxDp(1, 1e-5), REPLACE)
+    for name in (Path("."), Path("/")):
+        with pytest.raises(LedgerError, match="the name of a file"):
+            SqliteLedger.create(name, budget)
+
+
+def test_patterns_of_too_many_queries_are_refused_by_their_number() -> None:
+    with pytest.raises(InvalidParameter, match=r"queries=10000000000000 must be .*1000000"):
+        query_patterns(10**13)

@@ -20,7 +20,12 @@ _MOUNTS = Path("/proc/self/mountinfo")
 
 
 def require_own_name(path: Path) -> None:
-    """Raise `LedgerError` for a name of which SQLite thinks that the file belongs to another."""
+    """Raise `LedgerError` for a name of which SQLite thinks that the file belongs to another.
+
+    And for none at all: "." is a folder.
+    """
+    if not path.name:
+        raise LedgerError(f"{path} must be the name of a file. Nothing was recorded.")
     if path.name.endswith(_ENDINGS):
         raise LedgerError(
             f"{path} must have another name: SQLite takes a file whose name ends so for what "

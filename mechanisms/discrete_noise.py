@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import InvalidParameter, finite_double
+from .errors import InvalidParameter, require_number
 from .exact_bernoulli import (
     EXP_ERROR,
     Floats,
@@ -119,10 +119,11 @@ def randomised_response(
 
 def require_scale(name: str, scale: float) -> float:
     """Return the scale of discrete noise, or raise `InvalidParameter` out of its range."""
-    scale = finite_double(name, scale)
+    allowed = "in [2**-8, 2**40], for discrete noise"
+    require_number(name, scale, allowed)
     if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
-        raise InvalidParameter(name, scale, "in [2**-8, 2**40], for discrete noise")
-    return scale
+        raise InvalidParameter(name, scale, allowed)
+    return float(scale)
 
 
 def _gathered(count: int, accepted: Callable[[int], Integers]) -> Integers:

@@ -9,9 +9,9 @@ import os
 from collections.abc import Iterable
 from enum import Enum
 from fractions import Fraction
-from math import isfinite
+from math import isfinite, nan
 from numbers import Rational
-from typing import TypeVar
+from typing import SupportsFloat, TypeVar
 
 Number = int | float | Fraction
 
@@ -120,7 +120,8 @@ class UnprotectedSerialisation(UnprotectedReleaseError):
     """A `Sensitive` or a private data set was to be pickled, copied or hashed."""
 
 
-def _require_number(name: str, value: object, allowed: str) -> None:
+def require_number(name: str, value: object, allowed: str) -> None:
+    """Raise `InvalidParameter` unless this is a number of Python's own kinds or a NumPy float."""
     # a number of a class of the caller's may be one for the price and another for the value, and
     # NumPy hands it private arrays; its own whole numbers wrap where a product is exact to Python
     kind = type(value)
@@ -138,30 +139,31 @@ def _of_its_sign(value: Number) -> float:
 
 def require_finite(name: str, value: Number) -> None:
     """Raise `InvalidParameter` unless `value` is a finite real number."""
-    _require_number(name, value, "a finite number")
+    require_number(name, value, "a finite number")
     if isinstance(value, float) and not isfinite(value):
         raise InvalidParameter(name, value, "a finite number")
 
 
 def finite_double(name: str, value: Number) -> float:
     """Return a number as a double; raise `InvalidParameter` unless it is finite and >= 0."""
-    require_nonnegative(name, value)
     try:
-        return float(value)
-    except OverflowError:
-        raise InvalidParameter(name, value, "in [0, 2^1024), a double") from None
+        found = float(value) if isinstance(value, SupportsFloat) else nan  # a text has no number
+    except (OverflowError, ValueError):
+        raise InvalidParameter(name, value, "in [0, inf)") from None
+    require_nonnegative(name, found if isfinite(found) else value)
+    return found
 
 
 def require_nonnegative(name: str, value: Number) -> None:
     """Raise `InvalidParameter` unless `value` is finite and >= 0."""
-    _require_number(name, value, "in [0, inf)")
+    require_number(name, value, "in [0, inf)")
     if not 0 <= _of_its_sign(value) < float("inf"):
         raise InvalidParameter(name, value, "in [0, inf)")
 
 
 def require_positive(name: str, value: Number) -> None:
     """Raise `InvalidParameter` unless `value` is finite and > 0."""
-    _require_number(name, value, "in (0, inf)")
+    require_number(name, value, "in (0, inf)")
     if not 0 < _of_its_sign(value) < float("inf"):
         raise InvalidParameter(name, value, "in (0, inf)")
 
@@ -179,7 +181,7 @@ def require_magnitude(name: str, value: Number, exponent: int) -> None:
 
 def require_open_unit(name: str, value: Number) -> None:
     """Raise `InvalidParameter` unless 0 < `value` < 1."""
-    _require_number(name, value, "in (0, 1)")
+    require_number(name, value, "in (0, 1)")
     if not 0 < value < 1:
         raise InvalidParameter(name, value, "in (0, 1)")
 
@@ -189,7 +191,7 @@ def require_delta(value: Number) -> None:
 
     A fraction below every double would be printed as 0, and an epsilon at a delta of 0 is another.
     """
-    _require_number("delta", value, "in [0, 1)")
+    require_number("delta", value, "in [0, 1)")
     if not 0 <= value < 1:
         raise InvalidParameter("delta", value, "in [0, 1), where 0 is pure differential privacy")
     if 0 < value < _LEAST_DOUBLE:
@@ -198,7 +200,7 @@ def require_delta(value: Number) -> None:
 
 def require_rate(name: str, value: Number) -> None:
     """Raise `InvalidParameter` unless 0 <= `value` <= 1."""
-    _require_number(name, value, "in [0, 1]")
+    require_number(name, value, "in [0, 1]")
     if not 0 <= value <= 1:
         share = f"; {float(value):g} % is {float(value) / 100:g}" if 1 < value <= 100 else ""
         raise InvalidParameter(name, value, f"in [0, 1]{share}")

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable
 from enum import Enum
 from fractions import Fraction
-from math import isfinite, nan
+from math import isfinite
 from numbers import Rational
 from typing import SupportsFloat, TypeVar
 
@@ -144,13 +144,15 @@ def require_finite(name: str, value: Number) -> None:
         raise InvalidParameter(name, value, "a finite number")
 
 
-def finite_double(name: str, value: Number) -> float:
+def finite_double(name: str, value: object) -> float:
     """Return a number as a double; raise `InvalidParameter` unless it is finite and >= 0."""
+    if not isinstance(value, SupportsFloat):  # a text is none
+        raise InvalidParameter(name, value, "in [0, inf)")
     try:
-        found = float(value) if isinstance(value, SupportsFloat) else nan  # a text has no number
+        found = float(value)
     except (OverflowError, ValueError):
         raise InvalidParameter(name, value, "in [0, inf)") from None
-    require_nonnegative(name, found if isfinite(found) else value)
+    require_nonnegative(name, found)
     return found
 
 

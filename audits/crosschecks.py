@@ -64,6 +64,9 @@ _GRID_PER_EPSILON = 1e-3
 _LEAST_EPSILON = 1e-2
 # above it e^epsilon is beyond what they compute with
 _LARGEST_EPSILON = 500.0
+_MOST_ANSWERS = 1_000
+"""Of randomised response, which their PLD accountant is asked one by one: a few seconds."""
+
 # grid points times compositions: a few seconds
 _MOST_WORK = 1e6
 
@@ -339,6 +342,12 @@ def _pld(peer: Any, name: str, lists: _Asked, case: _Case) -> PeerCheck:
     It rounds losses up on a grid, so that it may be above ours by a little, and finer grids must
     come closer; and it may be below only by what doubles lose in a convolution.
     """
+    answers = max(
+        sum(n for leaf, n in leaves if isinstance(leaf, peer.RandomizedResponseDpEvent))
+        for _, leaves in lists
+    )
+    if answers > _MOST_ANSWERS:
+        return _skipped(name, f"{answers} randomised answers, which it composes one by one")
     scale = case.ours.upper_float
     grid = _GRID_PER_EPSILON * (1.0 if isinf(scale) else max(scale, _LEAST_EPSILON))
     try:

@@ -130,6 +130,12 @@ def test_a_smaller_epsilon_of_ours_is_a_finding_on_every_grid() -> None:
     assert wrong.is_finding
 
 
+def test_more_answers_than_the_peer_composes_in_seconds_are_not_asked() -> None:
+    found = crosscheck(events(Repeated(RandomisedResponse(0.501), 10**6)), delta=1e-5)
+    assert found.peers[1].status is Status.SKIPPED
+    assert not found.is_finding
+
+
 # --- other people's files ----------------------------------------------------------------------
 
 

@@ -22,7 +22,7 @@ Needs dp_accounting, which the extra `crosscheck` installs.
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
-from math import inf, prod
+from math import inf, isnan, prod
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ from ..accounting.renyi.curves import (
 )
 from ..accounting.renyi.rdp import is_sampled, log_moment
 from ..mechanisms.adjacency import Adjacency
-from ..mechanisms.errors import require_positive_int
+from ..mechanisms.errors import InvalidParameter, require_positive_int
 from ..mechanisms.events import Audience, Context, Event, Mechanism, Repeated
 from ..mechanisms.extras import import_extra
 from ..mechanisms.protocols import FloatArray
@@ -193,7 +193,11 @@ class _Accountant(_Base):  # type: ignore[misc]
         probability that any of them did, the rest runs at (target_delta - (1 - k)) / k, and
         epsilon is infinite where that is negative. Of pure steps the
         largest loss bounds epsilon at every delta, so that the smaller of the two is returned.
+
+        Raises `InvalidParameter` where it is no number.
         """
+        if isnan(target_delta):
+            raise InvalidParameter("target_delta", target_delta, "in [0, 1]")
         composition, kept = composed(self._events), self._kept
         if composition.unprotected:
             return inf
@@ -210,8 +214,10 @@ class _Accountant(_Base):  # type: ignore[misc]
         """Return the least delta at an epsilon in [0, inf] that is known, rounded up.
 
         As the union of both ways to fail: 1 - k (1 - δ'), δ' of the steps that tell everything
-        never.
+        never. Raises `InvalidParameter` where it is no number.
         """
+        if isnan(target_epsilon):
+            raise InvalidParameter("target_epsilon", target_epsilon, "in [0, inf]")
         composition = composed(self._events)
         if composition.unprotected:
             return 1.0

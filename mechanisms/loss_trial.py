@@ -25,7 +25,7 @@ from .clipping import SQUARE_EXPONENT, cut_to_bound
 from .errors import InvalidParameter, require_magnitude
 from .protocols import FloatArray, Loss
 from .records import IntArray
-from .stated_loss import StatedLoss
+from .stated_loss import BLOCK, StatedLoss
 
 _LEAST_SCORES, _MOST_LABELS = 64, 1024
 _SLACK = 1e-9
@@ -143,7 +143,11 @@ def _drawn(loss: StatedLoss, *, far: bool = False) -> tuple[FloatArray, FloatArr
 
 
 def _try_elementwise(loss: StatedLoss) -> None:
-    """Compare each record's slope alone with its slope among others, cut as it is used."""
+    """Compare each record's slope alone with its slope among others, cut as it is used.
+
+    Of a loss of the caller's the two are the same bits, wherever in a block the record stands: one
+    with a threshold makes the last of them a whole slope.
+    """
     scores, labels = _drawn(loss, far=True)
     bound = loss.derivative_bound
 
@@ -164,6 +168,37 @@ def _try_elementwise(loss: StatedLoss) -> None:
                 f"{apart[k]} alone and {together[worst]} among {len(some)} records, so that one "
                 "record would move what others add; write it as a function of one score and label",
             )
+    if loss.foreign:
+        _try_places(loss, scores, labels)
+
+
+def _try_places(loss: StatedLoss, scores: FloatArray, labels: FloatArray) -> None:
+    """Compare a record's bits at all places of a block, beside others and beside itself."""
+    rng, count = np.random.default_rng(2), len(scores)
+    mixed = [rng.permutation(np.resize(np.arange(count), max(count, BLOCK))) for _ in range(8)]
+    alike = [np.full(BLOCK, k) for k in range(0, count, max(1, count // 8))]
+    apart = np.concatenate([_in_blocks(loss, scores[[k]], labels[[k]]) for k in range(count)])
+    for some in (*mixed, *alike):
+        together = _in_blocks(loss, scores[some], labels[some])
+        same = (together == apart[some]) | (np.isnan(together) & np.isnan(apart[some]))
+        wrong = np.flatnonzero(~same.reshape(len(some), -1).all(axis=-1))
+        if wrong.size:
+            k, place = some[wrong[0]], int(wrong[0]) % BLOCK
+            raise InvalidParameter(
+                "loss",
+                loss,
+                f"elementwise to the last bit: at score {scores[k]}, label {labels[k]} the slope "
+                f"is {apart[k]} alone and {together[wrong[0]]} at place {place} of a block; add up "
+                "over outputs by a sum over the last axis, in place of a product with a matrix",
+            )
+
+
+def _in_blocks(loss: StatedLoss, scores: FloatArray, labels: FloatArray) -> FloatArray:
+    """Return slopes of the trial as they are computed on data; raise as `_slopes`."""
+    parts = [slice(start, start + BLOCK) for start in range(0, len(scores), BLOCK)]
+    return np.concatenate(
+        [_slopes(loss, scores[part], labels[part], loss.in_a_block) for part in parts]
+    )
 
 
 def _batches(labels: FloatArray, outputs: int) -> Iterator[IntArray]:
@@ -234,14 +269,19 @@ def _refuse(
     )
 
 
-def _slopes(loss: StatedLoss, scores: FloatArray, labels: FloatArray) -> FloatArray:
-    """Return what the loss answers at scores of the trial.
+def _slopes(
+    loss: StatedLoss,
+    scores: FloatArray,
+    labels: FloatArray,
+    ask: Callable[[FloatArray, FloatArray], FloatArray] | None = None,
+) -> FloatArray:
+    """Return what the loss answers at scores of the trial, or what `ask` does.
 
     Raises `InvalidParameter` where it raises, or answers with something else than slopes.
     """
     try:
         with np.errstate(all="ignore"):
-            return loss.slopes(scores, labels)
+            return (ask or loss.slopes)(scores, labels)
     except Exception as error:
         raise InvalidParameter(
             "loss",

@@ -2,10 +2,12 @@
 
 Sensitivities rest on one thing about slopes: a record's is a function of its own score and label.
 So a loss that does not come with the program is called in one layout only, at its trial and on
-data alike: scores of shape (m,), or (m, K) for K outputs, with labels (m,), read-only. What it
-answers is a new array of that shape, of real numbers. A record for which it answers otherwise, or
-raises, has slope 0: that too is a function of its own score and label, so that nothing fails
-because of the data, and no error carries a private number.
+data alike: scores of shape (m,), or (m, K) for K outputs, row after row, with labels (m,),
+read-only. On data m is always `BLOCK`, and what is missing are copies of the first record: sums and
+products over outputs then round alike however many records there are, and whichever are left when
+one of them raises. What a loss answers is a new array of that shape, of real numbers. A record for
+which it answers otherwise, or raises, has slope 0: that too is a function of its own score and
+label, so that nothing fails because of the data, and no error carries a private number.
 """
 
 from __future__ import annotations
@@ -19,6 +21,9 @@ import numpy as np
 from .labels import LabelDomain
 from .protocols import FloatArray, Loss
 from .sensitivity import Sensitivity, concatenated, declared
+
+BLOCK = 256
+"""Records that a loss of the caller's sees at once."""
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -60,16 +65,27 @@ class StatedLoss:
         flat = scores.reshape(-1, *tail)
         each = np.broadcast_to(labels, scores.shape[: scores.ndim - len(tail)]).reshape(-1)
         found = np.zeros(flat.shape)
-        parts = [slice(0, len(flat))]
+        starts = range(0, len(flat), BLOCK)
+        parts = [slice(start, min(start + BLOCK, len(flat))) for start in starts]
         while parts:
             part = parts.pop()
             try:
-                found[part] = self.slopes(flat[part], each[part])
+                found[part] = self.in_a_block(flat[part], each[part])
             except Exception:  # for all records of a part: which of them it was is found by halving
                 middle = (part.start + part.stop) // 2
                 if part.start < middle:
                     parts += [slice(part.start, middle), slice(middle, part.stop)]
         return found.reshape(scores.shape)
+
+    def in_a_block(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
+        """Return the slopes of 1 <= m <= BLOCK records, as the loss answers for a whole block.
+
+        Arguments and errors as of `slopes`.
+        """
+        places = np.arange(BLOCK)
+        places[len(scores) :] = 0
+        whole = np.ascontiguousarray(scores[places])
+        return self.slopes(whole, np.ascontiguousarray(labels[places]))[: len(scores)]
 
     def slopes(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
         """Return what the loss itself answers, as a new array.

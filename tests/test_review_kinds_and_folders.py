@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import dp_accounting
 import numpy as np
 import pytest
 
@@ -16,6 +17,7 @@ from dpledger.audits.claims.claim_file import promise_from_text
 from dpledger.audits.claims.own import judged_events
 from dpledger.audits.crosschecks import Status, crosscheck
 from dpledger.audits.violations import query_patterns
+from dpledger.interop.dp_accounting import PldAccountant
 from dpledger.mechanisms import (
     Adjacency,
     Audience,
@@ -239,3 +241,12 @@ def test_a_ledger_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_patterns_of_too_many_queries_are_refused_by_their_number() -> None:
     with pytest.raises(InvalidParameter, match=r"queries=10000000000000 must be .*1000000"):
         query_patterns(10**13)
+
+
+def test_what_is_no_number_has_no_delta() -> None:
+    accountant = PldAccountant()
+    accountant.compose(dp_accounting.GaussianDpEvent(1.0))
+    with pytest.raises(InvalidParameter, match="target_epsilon"):
+        accountant.get_delta(float("nan"))
+    with pytest.raises(InvalidParameter, match="target_delta"):
+        accountant.get_epsilon(float("nan"))

@@ -34,6 +34,7 @@ from .protocol import decoded_row, encoded_row
 __all__ = ["ColumnsCurator", "plan_of_columns"]
 
 SAME_RECORDS = "row i is of the same record at every party"
+SECRET_NOISE = "the noise of every party is known to it alone, and so is a seed of it"
 """An assumption of every promise about columns: nothing here can see it."""
 
 
@@ -104,7 +105,7 @@ def plan_of_columns(
     return FederatedPlan(
         *(solver, shape, delta, algorithm, configuration),
         *(events, all_steps(shared), ()),
-        assumptions=(*assumptions, SAME_RECORDS),
+        assumptions=(*assumptions, SAME_RECORDS, SECRET_NOISE),
         senders=senders,
     )
 

@@ -336,3 +336,13 @@ def test_a_folder_whose_records_are_named_as_one_partys_is_refused(tmp_path: Pat
     with pytest.raises(InvalidParameter, match="records are everybody's"):
         verify_federation(out)
     assert msgspec.msgpack.decode(coordinator.handed_in()["bank"], type=HandedIn).certificate
+
+
+def test_every_partys_certificate_rests_on_the_others_noise_too(tmp_path: Path) -> None:
+    """All releases are in all certificates; who seeds its noise may sit elsewhere."""
+    plan = plan_of(sharing())
+    coordinator = Coordinator(plan, Journal(tmp_path / "coordinator"), patience=20.0)
+    run_in_process([party_in(tmp_path, name) for name in NAMES], plan, coordinator)
+    for part in coordinator.handed_in().values():
+        document = msgspec.msgpack.decode(part, type=HandedIn).certificate
+        assert "the noise of every party is known to it alone" in document.decode()

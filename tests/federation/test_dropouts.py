@@ -170,7 +170,7 @@ def test_one_more_than_the_noise_has_room_for_ends_the_run_for_all(tmp_path: Pat
     for number in (0, 2):
         stopping(parties[number], 1)
     with Journal(tmp_path / "coordinator.sqlite") as journal:
-        coordinator = Coordinator(plan, journal, patience=1.0)
+        coordinator = Coordinator(plan, journal, patience=4.0)
         with pytest.raises((FederationEnded, Stops)):
             run_in_process(parties, plan, coordinator)
         assert "'north', 'south' sent nothing" in str(coordinator.ended)

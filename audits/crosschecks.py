@@ -164,9 +164,9 @@ def crosscheck(events: Iterable[Event], *, delta: Number, price: Price = _guaran
     except Untranslatable as unknown:
         skipped = tuple(_skipped(f"{name} {kind}", str(unknown)) for kind in ("RDP", "PLD"))
         return Crosscheck(delta, case.ours, MAPPING, skipped)
-    replaced = [any(map(_replaced_in_a_sample, found)) for found in counts]
     pld = [
-        (_relation(peer, leaves, own), leaves) for own, leaves in zip(replaced, lists, strict=True)
+        (_relation(peer, leaves, any(map(_replaced_in_a_sample, found))), leaves)
+        for found, leaves in zip(counts, lists, strict=True)
     ]
     checks = (_rdp(peer, f"{name} RDP", lists, case), _pld(peer, f"{name} PLD", pld, case))
     return Crosscheck(delta, case.ours, MAPPING, checks)

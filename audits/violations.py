@@ -103,6 +103,7 @@ class Violation:
 
 
 _MOST_QUERIES = 10**6
+"""Of which a dozen patterns fit into memory."""
 
 
 def query_patterns(queries: int) -> tuple[AnswerPair, ...]:

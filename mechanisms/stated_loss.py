@@ -85,7 +85,7 @@ class StatedLoss:
         places = np.arange(BLOCK)
         places[len(scores) :] = 0
         whole = np.ascontiguousarray(scores[places])
-        return self.slopes(whole, np.ascontiguousarray(labels[places]))[: len(scores)]
+        return self.slopes(whole, labels[places])[: len(scores)]
 
     def slopes(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
         """Return what the loss itself answers, as a new array.

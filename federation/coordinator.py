@@ -13,7 +13,7 @@ import threading
 import time
 
 from ..mechanisms.errors import require_positive
-from .journal import Journal
+from .journal import Journal, JournalError
 from .plan import PROTOCOL, FederatedPlan, StepKind
 from .protocol import (
     Answer,
@@ -46,7 +46,14 @@ def run_name(journal: Journal, subject: str) -> str:
     Args:
         journal: of the coordinator, or of the first of several ranks.
         subject: of the plan.
+
+    Raises `JournalError` for a journal of another plan's run, beside which its files lie.
     """
+    if others := journal.runs(_RUN) - {subject}:
+        raise JournalError(
+            f"journal={str(journal.path)!r} must be of this plan alone instead of "
+            f"{', '.join(sorted(others))}; choose another folder. Nothing was sent."
+        )
     found = journal.get(subject, _RUN, 0)
     if found is None:
         found = secrets.token_hex(16).encode()

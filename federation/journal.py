@@ -75,6 +75,11 @@ class Journal:
             # for good: a second process would write its messages over those that had left
             if not self._file.taken(alone=True):
                 raise sqlite3.OperationalError("another process holds it")
+            tables = {
+                name for (name,) in self._connection.execute("SELECT name FROM sqlite_schema")
+            }
+            if tables and "kept" not in tables:
+                raise sqlite3.OperationalError(f"it holds {', '.join(sorted(tables))}")
             self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._connection.execute("PRAGMA journal_mode = WAL")  # one fsync a commit, not three
             self._connection.execute("PRAGMA synchronous = FULL")
@@ -115,6 +120,12 @@ class Journal:
                 f"journal={str(self.path)!r} must be without gaps: {kind}s of {run}."
             )
         return int(number)
+
+    def runs(self, kind: str) -> set[str]:
+        """Return the runs, or plans' subjects, of which there is an entry of a kind."""
+        with self._lock:
+            rows = self._connection.execute("SELECT DISTINCT run FROM kept WHERE kind = ?", (kind,))
+            return {run for (run,) in rows}
 
     def keep(self, run: str, kind: str, number: int, content: bytes) -> None:
         """Write something down for good; raises `JournalError` if that was done before."""

@@ -6,6 +6,7 @@ sockets, as ranks of MPI, or written as an app for Flower.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import Enum
@@ -127,8 +128,8 @@ def federate(
         parties: their files, in the order of the run.
         token: file of the token, for sockets.
 
-    Raises `FederationEnded` with the sentence that all parties get, and `FileExistsError` where the
-    folder has the files of another run.
+    Raises `FederationEnded` with the sentence that all parties get, `FileExistsError` where the
+    folder has the files of another run, and `JournalError` where it is of another plan.
     """
     federation = read_federation(path)
     plan, made = federation.plan()
@@ -138,7 +139,8 @@ def federate(
         return None
     if engine is Engine.MPI:
         return _by_ranks(federation, plan, made, parties, out)
-    with Journal(journal_folder(out)) as journal:
+    participants = _participants(federation, parties) if engine is Engine.IN_PROCESS else []
+    with Journal(journal_folder(out, *_anchors(participants))) as journal:
         coordinator = Coordinator(plan, journal, patience=meeting.patience)
         if engine is Engine.SOCKETS:
             if token is None:
@@ -146,7 +148,7 @@ def federate(
             with serve(coordinator, address_of(meeting.address), read_token(token)):
                 coordinator.wait()
         else:
-            _as_threads(federation, plan, parties, coordinator)
+            _as_threads(federation, plan, participants, coordinator)
         if coordinator.ended is not None:
             raise FederationEnded(coordinator.ended)
         write_federation(out, plan, coordinator.run, coordinator.handed_in())
@@ -166,14 +168,18 @@ def _participants(
     return found
 
 
+def _anchors(participants: Iterable[Participant]) -> list[Path]:
+    """Return the files that anchor their ledgers."""
+    return [anchor for each in participants for anchor in each.anchors]
+
+
 def _as_threads(
     federation: Federation | ColumnsFederation,
     plan: FederatedPlan,
-    paths: tuple[Path, ...],
+    participants: list[Participant],
     coordinator: Coordinator,
 ) -> None:
     """Run all parties in this process; every party's files are written once all have finished."""
-    participants = _participants(federation, paths)
     sets = federation.record_sets()
     with ExitStack() as opened:
         parties = [opened.enter_context(each.opened(sets)) for each in participants]
@@ -200,7 +206,7 @@ def _by_ranks(
     participants = {each.file.party.name: each for each in _participants(federation, paths)}
 
     def named() -> str:
-        with Journal(journal_folder(out)) as journal:
+        with Journal(journal_folder(out, *_anchors(participants.values()))) as journal:
             return run_name(journal, plan.subject)
 
     run = begun(communicator, named)

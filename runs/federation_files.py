@@ -19,6 +19,8 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from io import BytesIO
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -393,6 +395,12 @@ class Participant:
         """Where its ledger, journal, certificate and model are."""
         return self.here / self.file.party.folder
 
+    @property
+    def anchors(self) -> tuple[Path, ...]:
+        """The file that anchors its ledger, if it has one."""
+        anchor = self.file.party.anchor
+        return (self.here / anchor,) if anchor else ()
+
     @contextmanager
     def opened(self, others: RecordSets | None = None) -> Generator[Party]:
         """Give the party with its records, its ledger and its journal, open while the block runs.
@@ -417,9 +425,9 @@ class Participant:
             threat_models=limits.threat_models,
             colluders=limits.colluders,
         )
-        anchor = self.here / holder.anchor if holder.anchor else None
+        anchor = next(iter(self.anchors), None)
         with (
-            Journal(journal_folder(self.folder)) as journal,
+            Journal(journal_folder(self.folder, *self.anchors)) as journal,
             SqliteLedger(self.folder / "ledger.sqlite", anchor=anchor) as ledger,
         ):
             if limits.budget is not None:
@@ -443,9 +451,18 @@ class Participant:
         return SeededSampler.stream(noise.seed, place, bits=bits)
 
     def written(self, took: TookPart) -> Participation:
-        """Write the party's certificate and model to its folder, and return where they are."""
-        (self.folder / "certificate.json").write_bytes(took.certificate)
-        np.save(self.folder / "model.npy", took.state.model)
+        """Write the party's certificate and model to its folder, and return where they are.
+
+        Those of an earlier run stay, as `certificate.1.json` and `model.1.npy`, and so on.
+        """
+        model = BytesIO()
+        np.save(model, took.state.model)
+        written = {"certificate.json": took.certificate, "model.npy": model.getvalue()}
+        there = {self.folder / file: content for file, content in written.items()}
+        if any(path.exists() and path.read_bytes() != new for path, new in there.items()):
+            _put_aside(tuple(there))
+        for path, content in there.items():
+            path.write_bytes(content)
         return Participation(self.file.party.name, took.run, self.folder)
 
 
@@ -462,6 +479,18 @@ class Participation:
     party: str
     run: str
     folder: Path
+
+
+def _put_aside(files: tuple[Path, ...]) -> None:
+    """Rename files, those that are there, to `name.1.ext`, or the first number that is free."""
+
+    def aside(path: Path, number: int) -> Path:
+        return path.with_name(f"{path.stem}.{number}{path.suffix}")
+
+    free = next(n for n in count(1) if not any(aside(path, n).exists() for path in files))
+    for path in files:
+        if path.exists():
+            path.rename(aside(path, free))
 
 
 def _require_no_less(asked: Budget, kept: Budget) -> None:

@@ -138,6 +138,8 @@ def converged(configuration: Configuration) -> tuple[Training, float]:
 
 _OF_A_RUN = (
     "ledger.sqlite",
+    "journal.sqlite",
+    "federation.json",
     RECORD,
     "configuration.toml",
     "certificate.json",
@@ -190,15 +192,24 @@ def new_folder(
     return folder
 
 
-def journal_folder(folder: Path) -> Path:
+def journal_folder(folder: Path, *anchors: Path) -> Path:
     """Make the folder of a federation or of a party, and return its journal's file.
 
-    Raises `FileExistsError` where there is no journal yet but files of another run.
+    Args:
+        folder: of the federation, or of the party with its ledger.
+        anchors: of the parties' ledgers: files that are none of the folder's.
+
+    Raises `FileExistsError` where there is no journal yet but files of another run, and
+    `ConfigurationError` for an anchor that is one of the files written there.
     """
     journal = folder / "journal.sqlite"
     others = [file for file in _OF_A_RUN if file != "ledger.sqlite"]
     if not journal.exists() and any((folder / file).exists() for file in others):
         raise _taken(folder)
+    own = {(folder / file).resolve() for file in _OF_A_RUN}
+    for anchor in anchors:
+        if anchor.resolve() in own:
+            raise ConfigurationError(f"anchor={anchor} must be none of the files of {folder}.")
     folder.mkdir(parents=True, exist_ok=True)
     return journal
 

@@ -26,10 +26,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from itertools import pairwise
-from math import ceil, comb, inf, log, log2
+from math import ceil, comb, factorial, inf, log, log2
 from typing import NamedTuple
 
-from flint import arb, arb_poly, fmpz_poly
+from flint import arb, arb_poly, fmpz, fmpz_poly
 
 from ..numbers.enclosure import Enclosure, ball_of, precision
 from ..numbers.roots import brent
@@ -183,8 +183,8 @@ class ClosedForm(Curve):
     """The privacy profile of a composition, at `bits` of precision."""
 
     knots: tuple[_Knot, ...]
-    pieces: tuple[tuple[arb, arb, arb_poly], ...]
-    """For each rank A(1), A(-1) and the polynomial in h, all of N Laplace shifts."""
+    shifts: int
+    """The number N of Laplace shifts."""
     rest: DominatingPair | None
     missing: arb
     """The mass of losses that were left out: anything from none to this is infinite."""
@@ -217,7 +217,7 @@ class ClosedForm(Curve):
 
     def _piece(self, rank: int, h: arb) -> arb:
         """Return 2 e^(-h) Σ_i h^i/i! Σ A_k: the sums beyond N as hyperbolic functions."""
-        plus, minus, polynomial = self.pieces[rank]
+        plus, minus, polynomial = _piece_of(self.shifts, rank, self.bits)
         shrink = (-h).exp()
         # 2 e^(-h) (E sinh h + O (cosh h - 1)), E and O half of plus ± minus
         beyond = (plus + minus * shrink) * (1 - shrink)
@@ -264,9 +264,8 @@ def _closed_form(
             if (n + 1) * len(knots) > most_knots:
                 return None
             knots = _sums(knots, _laplace_knots(laplace_pair, n))
-        pieces = tuple(_piece_of(shifts, rank) for rank in range(shifts + 1))
         rest = others[0][0] if others else None
-        return ClosedForm(tuple(knots), pieces, rest, missing.upper(), bits)
+        return ClosedForm(tuple(knots), shifts, rest, missing.upper(), bits)
 
 
 def _sums(first: list[_Knot], second: list[_Knot]) -> list[_Knot]:
@@ -352,21 +351,22 @@ def _laplace_knots(pair: LaplaceShift, times: int) -> list[_Knot]:
     ]
 
 
-def _piece_of(shifts: int, rank: int) -> tuple[arb, arb, arb_poly]:
-    """Return A(1), A(-1) and the polynomial in h of a knot of this rank."""
-    a = _alternating(shifts, rank)
-    plus, minus = sum(a), sum(c if k % 2 == 0 else -c for k, c in enumerate(a))
-    inner, factorial, coefficients = [0, 0], 1, [arb(0)]
-    for i in range(1, shifts + 1):
-        inner[(i - 1) % 2] += a[i - 1]
-        factorial *= i
-        even = (plus + minus) // 2
-        whole = even if i % 2 else plus - even
-        coefficients.append(arb(inner[(i - 1) % 2] - whole) / factorial)
-    return arb(plus), arb(minus), arb_poly(coefficients)
+@lru_cache(maxsize=1024)
+def _piece_of(shifts: int, rank: int, bits: int) -> tuple[arb, arb, arb_poly]:
+    """Return A(1), A(-1) and the polynomial in h of a knot of this rank, at `bits` of precision."""
+    a = fmpz_poly([1, 1]) ** rank * fmpz_poly([1, -1]) ** (shifts - rank)
+    plus, minus = a(fmpz(1)), a(fmpz(-1))
+    odd, even = (plus - minus) // 2, (plus + minus) // 2
+    inner = a * fmpz_poly([1, 0] * shifts)  # sums of A_k over k <= i of one parity
+    with precision(bits):
+        terms = [
+            arb(inner[i] - (odd if i % 2 else even)) / whole
+            for i, whole in enumerate(_factorials(shifts))
+        ]
+        return arb(plus), arb(minus), arb_poly([arb(0), *terms])
 
 
-def _alternating(shifts: int, rank: int) -> list[int]:
-    """Return the coefficients of (1 + w)^rank (1 - w)^(shifts - rank)."""
-    product = fmpz_poly([1, 1]) ** rank * fmpz_poly([1, -1]) ** (shifts - rank)
-    return [int(c) for c in product.coeffs()]
+@cache
+def _factorials(most: int) -> list[arb]:
+    """Return 1!, 2!, and so on, exact."""
+    return [arb(fmpz(factorial(i))) for i in range(1, most + 1)]

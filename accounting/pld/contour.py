@@ -234,7 +234,9 @@ class UpperBounds(NamedTuple):
     shares: Floats
 
 
-def epsilons_upper(counts: Counts, deltas: Floats, least: Floats) -> UpperBounds:
+def epsilons_upper(
+    counts: Counts, deltas: Floats, least: Floats, *, useful: float = inf
+) -> UpperBounds:
     """Return upper bounds on the larger of ε(δ) and `least`, for arrays of shape (n,), in doubles.
 
     The root of the upper bound on δ(ε), from the right, below the bound of one moment and the pure
@@ -245,6 +247,7 @@ def epsilons_upper(counts: Counts, deltas: Floats, least: Floats) -> UpperBounds
         counts: pairs and how often each is composed.
         deltas: in (0, 1).
         least: below which nobody asks.
+        useful: the share of δ that a contour's cut-off may take for it to be worth its making.
     """
     log_deltas = np.log(deltas)
     places, grades = epsilons_by_moments(counts, log_deltas)
@@ -259,7 +262,7 @@ def epsilons_upper(counts: Counts, deltas: Floats, least: Floats) -> UpperBounds
         far: list[int] = []
         for points in _stretches(counts, places, log_deltas, grades, unsettled):
             highest = float(np.max(epsilons[points]))
-            contour = _contour_for(counts, places, log_deltas, grades, points, highest)
+            contour = _contour_for(counts, places, log_deltas, grades, points, highest, useful)
             if contour is None:
                 shares[points] = 1.0
                 continue
@@ -340,6 +343,7 @@ def _contour_for(
     grades: Places,
     stretch: Places,
     highest: float,
+    useful: float = inf,
 ) -> Contour | None:
     """Return the contour placed for a stretch, at the saddle of its middle; None where none is
     of use.
@@ -349,9 +353,11 @@ def _contour_for(
         epsilons, log_deltas, grades: points near the curve and their saddles, shape (n,).
         stretch: which of them.
         highest: the largest ε that will be asked.
+        useful: see `epsilons_upper`.
     """
     grade = int(grades[stretch[stretch.size // 2]])
-    placement = place_contour(counts, _ends(epsilons, log_deltas, stretch), grade=grade)
-    if placement is None:
+    ends = _ends(epsilons, log_deltas, stretch)
+    placement = place_contour(counts, ends, grade=grade)
+    if placement is None or min(placement.share_beyond(counts, end) for end in ends) > useful:
         return None
     return Contour.of(counts, placement, highest)

@@ -527,7 +527,7 @@ class _FewSteps(Route):
         """Return a ray's answer where a contour would lose more than `few_steps.NEGLIGIBLE` of
         δ.
         """
-        _, shares = contour.epsilons_upper(counts, np.array([delta]), np.zeros(1))
+        _, shares = contour.epsilons_upper(counts, np.array([delta]), np.zeros(1), useful=1.0)
         return _ray_epsilon(counts, delta) if shares[0] > few_steps.NEGLIGIBLE else None
 
     def delta(self, counts: Counts, epsilon: float) -> Enclosure | None:
@@ -597,7 +597,7 @@ class _Contour(Route):
         """Return bounds by contours; the loose ones anew by a ray, then by a grid, if these are
         less.
         """
-        found, shares = contour.epsilons_upper(counts, deltas, least)
+        found, shares = contour.epsilons_upper(counts, deltas, least, useful=1.0)
         for k in np.nonzero(found > least)[0][:_MOST_POINTS]:
             delta = float(deltas[k])
             if few_steps.doubtful(counts, delta, float(found[k]), float(shares[k])):

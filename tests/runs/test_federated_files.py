@@ -10,10 +10,12 @@ from dpledger.accounting.ledger.budget import Budget
 from dpledger.accounting.numbers.notions import ApproxDp, Rdp
 from dpledger.data.strict import ConfigurationError
 from dpledger.federation import verify_federation
+from dpledger.federation.journal import Journal, JournalError
 from dpledger.mechanisms import Adjacency, InvalidParameter
 from dpledger.mechanisms.sampling import ExactSampler
 from dpledger.runs.federation import Engine, federate
 from dpledger.runs.federation_files import Participant
+from dpledger.runs.training import new_folder
 
 SCHEMA = """
 row_bound = 1.0
@@ -150,3 +152,68 @@ def test_a_budget_in_another_unit_than_the_ledgers_is_not_passed_over(tmp_path: 
     SqliteLedger.create(tmp_path / "a" / "ledger.sqlite", kept)
     with pytest.raises(ConfigurationError, match=r"policy\.budget=.* must be left out"):
         federate(tmp_path / "run.toml", engine=Engine.IN_PROCESS, out=tmp_path, parties=parties)
+
+
+def federation_of_two(folder: Path, run: str = RUN) -> tuple[Path, ...]:
+    """Write the files of a federation of a and b."""
+    folder.mkdir(exist_ok=True)
+    return written(folder, run, {"a": rows(0, 60), "b": rows(7, 60)})
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return what the files of a folder hold, but for its journal."""
+    return {p.name: p.read_bytes() for p in folder.iterdir() if not p.name.startswith("journal")}
+
+
+def test_a_folder_is_of_one_federation_and_parties_keep_what_they_had(tmp_path: Path) -> None:
+    """Tried: another plan in a coordinator's folder, with the parties' folders shared."""
+    run, out = tmp_path / "run.toml", tmp_path / "together"
+    parties = federation_of_two(tmp_path)
+    federate(run, engine=Engine.IN_PROCESS, out=out, parties=parties)
+    first, had = contents(out), contents(tmp_path / "a")
+    # once more is the same run
+    federate(run, engine=Engine.IN_PROCESS, out=out, parties=parties)
+    assert contents(out) == first
+    assert contents(tmp_path / "a")["model.npy"] == had["model.npy"]
+    parties = federation_of_two(tmp_path, RUN.replace("20.0", "30.0"))
+    with pytest.raises(JournalError, match="of this plan alone"):
+        federate(run, engine=Engine.IN_PROCESS, out=out, parties=parties)
+    assert contents(out) == first
+    federate(run, engine=Engine.IN_PROCESS, out=tmp_path / "other", parties=parties)
+    held = contents(tmp_path / "a")
+    assert held["model.1.npy"] == had["model.npy"] != held["model.npy"]
+    assert held["certificate.1.json"] == had["certificate.json"]
+    assert len(had) + 2 == len(held)
+
+
+def test_no_run_goes_into_the_folder_of_a_federation_that_broke_off(tmp_path: Path) -> None:
+    with Journal(tmp_path / "journal.sqlite"):
+        pass
+    with pytest.raises(FileExistsError):
+        new_folder(tmp_path, "run")
+
+
+def test_a_ledger_is_no_journal(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    with SqliteLedger(path) as ledger:
+        ledger.set_budget(Budget(ApproxDp(1, 1e-5), Adjacency.REPLACE_ONE))
+    before = path.read_bytes()
+    with pytest.raises(JournalError, match="must be free and a journal"):
+        Journal(path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("anchor", ["a/certificate.json", "a/model.npy", "together/model.npy"])
+def test_an_anchor_is_none_of_the_files_that_are_written(tmp_path: Path, anchor: str) -> None:
+    parties = federation_of_two(tmp_path)
+    parties[0].write_text(
+        parties[0].read_text().replace("folder =", f'anchor = "{anchor}"\nfolder =')
+    )
+    with pytest.raises(ConfigurationError, match="anchor"):
+        federate(
+            tmp_path / "run.toml",
+            engine=Engine.IN_PROCESS,
+            out=tmp_path / "together",
+            parties=parties,
+        )
+    assert not (tmp_path / anchor).exists()

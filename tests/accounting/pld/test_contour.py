@@ -5,7 +5,9 @@ from math import log
 
 import numpy as np
 import pytest
+from flint import arb
 
+from dpledger.accounting.pld import contour, routes
 from dpledger.accounting.pld.contour import deltas_upper, epsilons_upper
 from dpledger.accounting.pld.pairs import (
     DominatingPair,
@@ -15,6 +17,7 @@ from dpledger.accounting.pld.pairs import (
     RandomisedAnswers,
     Sampled,
 )
+from dpledger.accounting.pld.placement import Placement
 from dpledger.accounting.pld.saddle import Counts, above_epsilons, epsilons_by_moments
 
 
@@ -103,3 +106,32 @@ def test_delta_and_epsilon_are_inverse() -> None:
     counts = {sampled(0.01, 1.0, Order.MIXTURE_FIRST): 500, GaussianShift(Fraction(1, 100)): 3}
     epsilon = epsilon_upper(counts, 1e-6)
     assert delta_upper(counts, epsilon) == pytest.approx(1e-6, rel=1e-9)
+
+
+def test_a_line_whose_cut_off_takes_all_of_delta_is_not_made_and_nothing_is_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rates, multipliers = np.linspace(0.001, 0.002, 10), np.linspace(0.75, 1.4, 10)
+    counts: Counts = {
+        sampled(float(q), float(z), Order.MIXTURE_FIRST): 1
+        for q, z in zip(rates, multipliers, strict=True)
+    }
+    made: list[int] = []
+    of = contour.Contour.of
+
+    def counted(counts: Counts, placement: Placement, highest: float) -> contour.Contour:
+        made.append(placement.count)
+        return of(counts, placement, highest)
+
+    monkeypatch.setattr(contour.Contour, "of", counted)
+    deltas, least = np.array([1e-6]), np.zeros(1)
+    values, shares = epsilons_upper(counts, deltas, least)
+    with_all = len(made)
+    fewer, doubted = epsilons_upper(counts, deltas, least, useful=1.0)
+    assert len(made) - with_all < with_all
+    # either is loose, and says so: another route is asked
+    assert min(shares[0], doubted[0]) > 0.01
+    assert fewer[0] >= values[0]
+    enclosure = routes.epsilon(counts, 1e-6, arb(0))
+    fast = float(routes.epsilons_upper(counts, deltas, least)[0])
+    assert enclosure.lower <= fast <= float(enclosure.upper) * (1 + 1e-6)

@@ -132,13 +132,14 @@ def _read_text(path: Path, schema: Schema) -> Table:
     """
     opener = _DECOMPRESSORS.get(path.suffix.lower(), open)
     with opener(path, mode="rt", encoding="utf-8-sig", newline="") as stream:
+        comments = set[int]()
         reader = csv.reader(
-            _without_comments(stream, schema.comment),
+            _without_comments(stream, schema.comment, comments),
             delimiter=schema.delimiter,
             skipinitialspace=True,
             strict=True,
         )
-        numbered, before = list[tuple[int, list[str]]](), 0
+        numbered, before, blank = list[tuple[int, list[str]]](), 0, 0
         for row in reader:
             if reader.line_num != before + 1:
                 raise UnreadableFile(
@@ -148,11 +149,18 @@ def _read_text(path: Path, schema: Schema) -> Table:
             before = reader.line_num
             if row:
                 numbered.append((before, row))
+            elif before not in comments and numbered:
+                blank = before
     names = [column.name for column in schema.columns]
     if schema.header:
         if not numbered:
             raise NoRecords(f"{path}: Expected a line of column names instead got an empty file.")
         names = [name.strip() for name in numbered.pop(0)[1]]
+    if blank and len(names) == 1:
+        raise UnreadableFile(
+            f"{path}, line {blank}: Expected no blank line in a file of one column, which might be "
+            'a missing value: write that as "", or remove the line.'
+        )
     for number, row in numbered:
         if len(row) != len(names):
             raise WrongColumns(
@@ -163,10 +171,17 @@ def _read_text(path: Path, schema: Schema) -> Table:
     return Table(str(path), columns, [number for number, _ in numbered], "line")
 
 
-def _without_comments(lines: Iterator[str] | IO[str], comment: str | None) -> Iterator[str]:
-    # a comment becomes a blank line, so that the reader's line numbers stay those of the file
-    for line in lines:
-        yield "\n" if comment is not None and line.startswith(comment) else line
+def _without_comments(
+    lines: Iterator[str] | IO[str], comment: str | None, numbers: set[int] | None = None
+) -> Iterator[str]:
+    """Yield a file's lines, comments as blank ones: line numbers stay; theirs go to `numbers`."""
+    for number, line in enumerate(lines, 1):
+        if comment is not None and line.startswith(comment):
+            if numbers is not None:
+                numbers.add(number)
+            yield "\n"
+        else:
+            yield line
 
 
 def _read_parquet(path: Path, schema: Schema) -> Table:

@@ -52,6 +52,7 @@ class NotProved(DpledgerError, ValueError):
 
     def __init__(self, what: str, found: object, expected: object) -> None:
         super().__init__(f"The certificate proves {what}={found} instead of {expected}.")
+        self.what, self.found, self.expected = what, found, expected
 
 
 def proved(

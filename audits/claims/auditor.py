@@ -233,7 +233,8 @@ def _first(fails: Callable[[int], bool], most: int) -> int | None:
 
 def _standing(finding: Finding) -> tuple[bool, float]:
     """How well a claim stands: failures first, then the tightest."""
-    factor = finding.factor
+    open_above = finding.true is not None and finding.true.upper_float == inf
+    factor = 0.0 if open_above else finding.factor
     return finding.verdict is ClaimVerdict.HOLDS, inf if factor is None else factor
 
 

@@ -146,8 +146,13 @@ class Finding:
 
     @property
     def factor(self) -> float | None:
-        """claimed / true: above 1 the promise is more than need be, below 1 too small."""
+        """claimed / true: above 1 the promise is more than need be, below 1 too small.
+
+        None where there is no number, or no upper end of what is true.
+        """
         if self.claimed is None or self.true is None:
+            return None
+        if self.true.lower_float < inf == self.true.upper_float:
             return None
         if self.true.upper_float == 0.0 or self.claimed.upper_float == inf:
             return inf

@@ -1,7 +1,7 @@
 """A finished run before the court: its ledger, against a promise that somebody made for it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...accounting.check.reading import CertificateWrong, Undecided
 from ...accounting.ledger import Ledger, TamperedLedger
@@ -19,7 +19,7 @@ from ..assessment import AttackResult
 from ..bounds import ClopperPearson
 from ..crosschecks import crosscheck
 from ..visible_text import in_a_line
-from .claim import ClaimVerdict, Finding
+from .claim import ClaimVerdict, DerivationEvidence, Finding
 from .own import OwnPromise, PromisedEpsilon, judged_events
 from .policy import Check, final_verdict
 
@@ -95,11 +95,17 @@ def judge_ledger(
         Check("ledger", f"{verified.rows} rows, chain intact; head {verified.head}", passed=True),
         *(check for summary in runs for check in _kept(summary)),
         _noise(sources, sharing),
-        _proved(events, promise),
+        _proved(events, promise, fixed_in_advance=fixed),
         _crosschecked(events, promise),
         Check("attack", NOT_ATTACKED) if attack is None else attack(hashes),
     )
     finding = final_verdict(judged_events(events, promise), checks, fixed_in_advance=fixed)
+    if not fixed:  # a proof of these events is none of what the run spent
+        evidence = (
+            replace(each, delta=None) if isinstance(each, DerivationEvidence) else each
+            for each in finding.evidence
+        )
+        finding = replace(finding, evidence=tuple(evidence))
     return JudgedPromise(title, finding, checks, _MISSING)
 
 
@@ -160,8 +166,11 @@ def _noise(sources: set[Provenance], sharing: tuple[str, ...]) -> Check:
     return Check("noise", text)
 
 
-def _proved(events: list[Event], promise: OwnPromise) -> Check:
-    """Return whether a certificate of the events is found and accepted at the promise's delta."""
+def _proved(events: list[Event], promise: OwnPromise, *, fixed_in_advance: bool) -> Check:
+    """Return whether a certificate of the events is found and accepted at the promise's delta.
+
+    Where what ran may depend on what was released, that is an estimate of what it spent.
+    """
     try:
         document = certify(events, delta=promise.delta).to_json_bytes()
         verdict = proved(document, events=events, delta=promise.delta, group=1)
@@ -170,7 +179,10 @@ def _proved(events: list[Event], promise: OwnPromise) -> Check:
     except (CertificateWrong, NotProved) as error:
         return Check("certificate", f"refused: {error}", passed=False)
     delta, epsilon = (shown_up(float_up(n)) for n in delta_and_epsilon(verdict) or ())
-    text = f"epsilon {epsilon} at delta {delta}, proved in {verdict.steps} steps"
+    text = f"epsilon {epsilon} at delta {delta}"
+    if not fixed_in_advance:
+        return Check("certificate", f"an estimate, {text}, as if these events had been planned")
+    text += f", proved in {verdict.steps} steps"
     return Check("certificate", text, passed=True)
 
 
@@ -185,4 +197,5 @@ def _crosschecked(events: list[Event], promise: OwnPromise) -> Check:
     words = "; ".join(
         f"{peer.peer}: {peer.status.value} ({peer.explanation})" for peer in found.peers
     )
-    return Check("cross-check", words, passed=not any(peer.failed for peer in found.peers))
+    passed = False if found.is_finding else True if found.agrees else None
+    return Check("cross-check", words, passed=passed)

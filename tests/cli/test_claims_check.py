@@ -117,6 +117,19 @@ def test_a_promise_that_no_reading_keeps_is_not_implied_whatever_was_not_stated(
     assert answer.data["verdict"] == "not implied by what is stated"
 
 
+def test_a_number_that_is_not_stated_makes_no_truth_infinite(call: Call, tmp_path: Path) -> None:
+    known = (
+        'adjacency = "add-remove-one"\nunit = "a record"\ntuning = "none"\npreprocessing = "none"\n'
+    )
+    release = '[[releases]]\nmechanism = "gaussian"\nclip_norm = 1.0\nnoise_std = 2.0\n'
+    promise = "[promise]\nepsilon = 1.0\ndelta = 1e-5\n"
+    path = write(tmp_path, known + promise + release)
+    assert call("claims", "check", path, "--json").data["factor"] is None
+    answer = call("claims", "check", path)
+    assert "not implied" in answer.out
+    assert "infinite" not in answer.out
+
+
 def test_what_costs_nothing_holds_with_a_certificate(call: Call, tmp_path: Path) -> None:
     free = '[[releases]]\nmechanism = "randomised-response"\ntruth = 0.5\nrounds = 2\n'
     text = STATED.replace("zero-out-one", "replace-one") + PROMISE + free
@@ -426,6 +439,18 @@ def test_runs_that_name_the_same_records_otherwise_are_not_priced_by_name(
     assert call("verify", written, "--ledger", path).status == 2
 
 
+def test_a_certificate_of_one_run_of_several_is_told_how_it_is_asked_about(
+    call: Call, tmp_path: Path
+) -> None:
+    path = recorded(tmp_path / "two.sqlite", {"one": "a", "two": "a"}, planned=True)
+    written = tmp_path / "certificate.json"
+    assert call("ledger", "export", path, "--certificate", written, "--run", "one").status == 0
+    refused = call("verify", written, "--ledger", path)
+    assert refused.status == 1
+    assert "of all 2 runs; if it is of one, name that (--run)" in refused.out + refused.err
+    assert call("verify", written, "--ledger", path, "--run", "one").status == 0
+
+
 def test_nothing_is_written_over_a_ledger(call: Call, tmp_path: Path) -> None:
     path = recorded(tmp_path / "kept.sqlite", {"one": "a"}, planned=True)
     before = path.read_bytes()
@@ -485,6 +510,20 @@ def test_a_promise_of_a_run_without_a_plan_is_not_said_to_hold(call: Call, tmp_p
     assert answer.status == 1
     assert answer.data["verdict"] == "unspecified"
     assert call("claims", "check", "--ledger", path, "--promise", "mu=0.1").status == 1
+
+
+def test_what_a_run_without_a_plan_spent_is_not_called_proved(call: Call, tmp_path: Path) -> None:
+    promise = "epsilon=5,delta=1e-5"
+    for planned in (True, False):
+        path = recorded(tmp_path / f"{planned}.sqlite", {"one": "a"}, planned=planned)
+        arguments = ("claims", "check", "--ledger", path, "--promise", promise)
+        data = call(*arguments, "--json").data
+        (certificate,) = (each for each in data["checks"] if each["name"] == "certificate")
+        assert certificate["passed"] is (True if planned else None)
+        assert ("estimate" in certificate["text"]) is not planned
+        proofs = {each.get("proved_epsilon") for each in data["evidence"]}
+        assert (proofs == {None}) is not planned
+        assert ("\nproved" in call(*arguments).out) is planned
 
 
 def test_a_tampered_ledger_fails(call: Call, ledger: Path) -> None:

@@ -37,6 +37,7 @@ from dpledger.data import (
     load_table,
     parse_schema,
 )
+from dpledger.data.encoding import load_unlabelled
 from dpledger.data.files import read_arrays, read_table
 from dpledger.mechanisms import ClassLabels, EventList, SamplingCurator, SeededSampler
 
@@ -593,3 +594,35 @@ columns = [{{kind = "categorical", name = "when", categories = {[summer, winter]
         value = table.histogram("when")
         counts = curator.release(value, noise_std=1e-3, round=1, release="h").round()
         np.testing.assert_array_equal(counts, [[0 if missing else 1, 2]])
+
+
+ONE_COLUMN = """
+row_bound = 1.0
+comment = "#"
+columns = [
+  {kind = "numeric", name = "age", lower = 0.0, upper = 100.0},
+  {kind = "label", name = "back", positive = ["yes"], negative = ["no"]},
+]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("# people\nage\n10\n# more\n30\n", 2),
+        ('age\n10\n""\n30\n', "missing"),
+        ("age\n10\n\n30\n", "line 3"),
+        ("age\n10\n30\n\n", "line 4"),
+    ],
+)
+def test_a_missing_value_in_a_file_of_one_column_is_no_record_less(
+    tmp_path: Path, text: str, expected: int | str
+) -> None:
+    """An empty line was passed over, and what followed stood at the places before it."""
+    (tmp_path / "people.csv").write_text(text)
+    schema = parse_schema(ONE_COLUMN)
+    if isinstance(expected, int):
+        assert len(load_unlabelled(tmp_path / "people.csv", schema=schema).features) == expected
+    else:
+        with pytest.raises(DataError, match=expected):
+            load_unlabelled(tmp_path / "people.csv", schema=schema)

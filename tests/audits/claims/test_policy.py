@@ -14,6 +14,7 @@ from dpledger.mechanisms import (
     Adjacency,
     Audience,
     Context,
+    DiscreteGaussianStep,
     Event,
     GaussianStep,
     Provenance,
@@ -55,3 +56,17 @@ def test_shared_noise_fails_in_the_library_too() -> None:
     assert found.finding.verdict is ClaimVerdict.FAILS
     assert [check.name for check in found.checks if check.passed is False] == ["noise"]
     assert judge_ledger(ledger, promise, run="first").finding.verdict is ClaimVerdict.FAILS
+
+
+def test_a_check_that_nobody_could_make_has_not_passed() -> None:
+    """No peer knows discrete Gaussian noise; the cross-check was called passed all the same."""
+    ledger = MemoryLedger()
+    sensitivity = declared(1, reason="a test", adjacency=Adjacency.ADD_REMOVE_ONE)
+    event = Event(DiscreteGaussianStep(sensitivity, 5.0), Context((), 1, "x", Audience.PUBLIC))
+    run = ledger.run("counted", configuration_hash="0" * 64, plan=[event])
+    run.commit(run.reserve((event,), Provenance("system", None)))
+    passed = {
+        each.name: each.passed for each in judge_ledger(ledger, PromisedEpsilon(3.0, 1e-5)).checks
+    }
+    assert passed["cross-check"] is None
+    assert passed["certificate"] is True

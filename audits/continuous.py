@@ -8,11 +8,14 @@ test of its guarantee that goes on from run to run: evidence adds up, and one ma
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from flint import arb
+
+from ..accounting.composition import UnpricedMechanism
 from ..accounting.guarantees import guarantee
 from ..accounting.ledger import Ledger
 from ..accounting.ledger.ledger import RunSummary
 from ..accounting.numbers.enclosure import Enclosure
-from ..mechanisms.errors import Number
+from ..mechanisms.errors import AdjacencyMismatch, Number
 from ..mechanisms.events import Event
 from ..mechanisms.extras import MissingExtra
 from .crosschecks import Crosscheck, crosscheck
@@ -70,8 +73,8 @@ def audit_run(
     events, grade = ledger.steady(
         lambda: (ledger.events(summary.run), ledger.spent(summary.run).grade)
     )
-    found = guarantee(events, delta=delta)
-    findings = [f"unprotected: {reason}" for reason in found.unprotected]
+    epsilon, findings = _priced(events, delta)
+    protected = not findings
     sharing = [name for name in ledger.sharing_noise(summary.run) if name != summary.run]
     if sharing:
         findings.append(f"noise of one seed with {', '.join(sharing)}: it can be subtracted")
@@ -87,13 +90,13 @@ def audit_run(
     checked = _crosschecked(events, delta)
     if isinstance(checked, Crosscheck):
         findings += [f"{peer.peer}: {peer.explanation}" for peer in checked.peers if peer.failed]
-    if more is not None and not found.unprotected:
+    if more is not None and protected:
         evidence = more(findings) or evidence
         if evidence is not None and evidence.refuted_after is not None:
             findings.append(f"guarantee refuted after {evidence.refuted_after} pairs of runs")
     return RunAudit(
         run=summary.run,
-        epsilon=found.epsilon,
+        epsilon=epsilon,
         delta=delta,
         grade=grade.value,
         crosscheck=checked,
@@ -103,9 +106,19 @@ def audit_run(
     )
 
 
+def _priced(events: list[Event], delta: Number) -> tuple[Enclosure, list[str]]:
+    """Return epsilon, and why it is infinite or, in [0, inf], unknown."""
+    try:
+        found = guarantee(events, delta=delta)
+    except (UnpricedMechanism, AdjacencyMismatch) as error:
+        # one run without a price must not keep the others from being looked at
+        return Enclosure(arb(0), arb.pos_inf()), [f"no epsilon: {error}"]
+    return found.epsilon, [f"unprotected: {reason}" for reason in found.unprotected]
+
+
 def _crosschecked(events: list[Event], delta: Number) -> Crosscheck | str:
     """Return other libraries' answers, or why there are none."""
     try:
         return crosscheck(events, delta=delta)
-    except MissingExtra as missing:
-        return str(missing)
+    except (MissingExtra, UnpricedMechanism, AdjacencyMismatch) as why:
+        return str(why)

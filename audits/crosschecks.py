@@ -374,20 +374,20 @@ def _refined(
 ) -> PeerCheck:
     """Return what finer grids say where the first one was too coarse.
 
-    Each grid is ten times finer; a gap that does not at least halve, and is more than a step of the
-    grid for each event, is not the grid's, and is a disagreement: losses of few values are rounded
-    up by anything from nothing to a step, on a finer grid by a larger part of one. Stops at
-    `_MOST_WORK` grid points times compositions.
+    Each grid is ten times finer; a gap that does not at least halve is not the grid's, and is a
+    disagreement, unless it is within a step of the grid for each event whose loss has atoms: these
+    are rounded up by anything from nothing to a step, on a finer grid by a larger part of one.
+    Stops at `_MOST_WORK` grid points times compositions.
     """
     first = gap = _gap(theirs, case.ours)
     work = max(len(leaves) for _, leaves in lists) / _GRID_PER_EPSILON
-    events = _most_events(lists)
+    atoms = max(sum(times for leaf, times in leaves if not _normal(leaf)) for _, leaves in lists)
     converges = True
     while converges and gap > _AGREEMENT and (gap == first or work < _MOST_WORK):
         grid, work, coarser = grid / 10, work * 10, gap
         theirs = max(_pld_epsilon(peer, *each, case.delta, grid) for each in lists)
         gap = _gap(theirs, case.ours)
-        within_steps = theirs - case.ours.lower_float <= events * grid
+        within_steps = theirs - case.ours.lower_float <= atoms * grid
         converges = gap <= coarser / 2 or within_steps
     words = f"pessimistic on a grid of {grid:.1e}: {gap:.1e} above ours"
     if gap <= _AGREEMENT:
@@ -395,6 +395,13 @@ def _refined(
     words += f", {first:.1e} on a coarser one" if converges else ", and a finer one does not help"
     status = Status.LOOSER if converges else Status.DISAGREES
     return PeerCheck(name, status, theirs, gap, converges, words)
+
+
+def _normal(leaf: Any) -> bool:
+    """Return whether a leaf is normal noise, on a sample or not, whose loss has a density."""
+    while hasattr(leaf, "event"):
+        leaf = leaf.event
+    return type(leaf).__name__ in ("GaussianDpEvent", "MixtureOfGaussiansDpEvent")
 
 
 def _most_events(lists: _Asked) -> int:

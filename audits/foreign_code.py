@@ -32,6 +32,7 @@ All but the noise's are exact: two data sets or a list of releases. What is not 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from math import pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ from ..mechanisms.protocols import FloatArray
 from ..mechanisms.sensitivity import Norm, declared
 from .claim_tests import ClaimTest
 from .falsifier import Neighbours, ReplacedRecord, SearchTable, SensitivityLemma, falsify
-from .noise_tests import Residual, noise_tests
+from .noise_tests import Residual, format_rounding, noise_tests
 from .scores import ClaimedPrivacy
 
 _RUNS = 8
@@ -381,7 +382,7 @@ def _noise(recorded: Sequence[_Run], level: float) -> ClaimTest:
     """Return whether sent minus given is noise of the stated law, over all runs."""
     left = [
         [
-            Residual(_normalised(asked, sent)[None, :], f"release {place + 1}")
+            _residual(asked, sent, f"release {place + 1}")
             for place, (asked, sent) in enumerate(zip(run.asked, run.sent, strict=False))
             if asked.scale > 0.0
         ]
@@ -390,13 +391,21 @@ def _noise(recorded: Sequence[_Run], level: float) -> ClaimTest:
     return noise_tests(left, level=level)
 
 
-def _normalised(asked: Asked, sent: Any) -> FloatArray:
+def _residual(asked: Asked, sent: Any, name: str) -> Residual:
+    """Return the noise of a release, and what rounding may have moved it by."""
+    content = np.asarray(sent, dtype=np.float64)
+    # the quantiles of Laplace noise are nowhere steeper than sqrt(pi/2)
+    rounding = sqrt(pi / 2) * format_rounding(content) / asked.scale
+    return Residual(_normalised(asked, content)[None, :], name, rounding)
+
+
+def _normalised(asked: Asked, sent: FloatArray) -> FloatArray:
     """Return noise in units of its stated scale, as standard normal numbers if it is as stated.
 
     Laplace noise goes through its distribution function and the normal quantile, in logarithms: its
     tail of probability exp(-|x|/b)/2 becomes the normal one of the same probability.
     """
-    noise = (np.asarray(sent, dtype=np.float64).ravel() - asked.numbers) / asked.scale
+    noise = (sent.ravel() - asked.numbers) / asked.scale
     if asked.law is NoiseLaw.NORMAL:
         return noise
     # beyond the range of log_ndtr's inverse nothing changes: it is extreme in any case
@@ -405,20 +414,23 @@ def _normalised(asked: Asked, sent: Any) -> FloatArray:
 
 
 def _cost(recorded: Sequence[_Run], adjacency: Adjacency, claimed: ClaimedPrivacy) -> ClaimTest:
-    """Return whether the stated releases of the longest run compose to more than is claimed."""
-    longest = max(recorded, key=lambda run: len(run.asked))
-    events = [
-        Event(asked.step(adjacency), Context((), place + 1, "release", Audience.PUBLIC))
-        for place, asked in enumerate(longest.asked)
-    ]
-    found = guarantee(events, delta=claimed.delta).epsilon
+    """Return whether the stated releases of some run compose to more than is claimed."""
+    # most runs release alike
+    listed = {
+        tuple(
+            Event(asked.step(adjacency), Context((), place + 1, "release", Audience.PUBLIC))
+            for place, asked in enumerate(run.asked)
+        )
+        for run in recorded
+        if run.asked
+    }
+    costs = [(guarantee(events, delta=claimed.delta).epsilon, len(events)) for events in listed]
+    found, releases = max(costs, key=lambda cost: (cost[0].lower_float, cost[0].upper_float))
     refuted = found.lower_float > claimed.epsilon * (1 + _ROOM)
     cost = (
         shown_down(found.lower_float, digits=6)
         if refuted
         else shown_up(found.upper_float, digits=6)
     )
-    words = (
-        f"{len(events)} releases compose to epsilon {cost} at delta {shown_in_full(claimed.delta)}"
-    )
+    words = f"{releases} releases compose to epsilon {cost} at delta {shown_in_full(claimed.delta)}"
     return _exact("cost", refuted, f"{words}; claimed {shown_up(claimed.epsilon, digits=6)}")

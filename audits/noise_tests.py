@@ -17,7 +17,7 @@ True
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import sqrt
+from math import exp, lgamma, log, sqrt
 
 import numpy as np
 from scipy.special import chdtr, chdtrc, ndtr, stdtr
@@ -45,11 +45,28 @@ class Residual:
     """(recorded - recomputed) / stated noise_std of one message, shape (P, d), and its name.
 
     Under the null hypothesis its entries are independent standard normal, of all messages
-    together.
+    together, but for what their number format rounds: `rounding`, in the same unit.
     """
 
     values: FloatArray
     name: str
+    rounding: float = 0.0
+
+
+def format_rounding(content: FloatArray) -> float:
+    """Return what a few operations may have rounded off a message's numbers, in their own unit.
+
+    Four units in the last place of the largest, in the shortest format that holds all of them.
+    """
+    top = float(np.max(np.abs(content), initial=0.0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        single = content.astype(np.float32)
+        if not np.array_equal(single, content):
+            return 4.0 * float(np.spacing(top))
+        if np.array_equal(content.astype(np.float16), content):
+            return 4.0 * float(np.spacing(np.float16(top)))
+    brain = not np.any(single.view(np.uint32) & 0xFFFF)
+    return 4.0 * float(np.spacing(np.float32(top))) * (2.0**16 if brain else 1.0)
 
 
 def has_normal_noise(mechanism: Mechanism) -> bool:
@@ -74,7 +91,8 @@ class _ResidualCurator(TranscriptCurator):
         if release.scale > 0.0 and has_normal_noise(release.event.mechanism):
             context = release.event.context
             name = f"{context.release}, round {context.round}"
-            self.residuals.append(Residual((content - value) / release.scale, name))
+            rounding = format_rounding(content) / release.scale
+            self.residuals.append(Residual((content - value) / release.scale, name, rounding))
 
 
 def residuals(
@@ -139,8 +157,9 @@ def noise_tests(runs: Sequence[Sequence[Residual]], *, level: float) -> ClaimTes
     if count == 0:
         return ClaimTest("noise", level, False, "not tested: nothing was released with noise", "")
     pooled = np.concatenate(everything)
-    found.append(_closest(everything))
-    found += _known_streams(runs)
+    rounding = max(message.rounding for run in runs for message in run)
+    found.append(_closest(everything, rounding))
+    found += _known_streams(runs, rounding)
     if len(runs) > 1:
         # a few numbers a run tell little of the scale that all of them tell together
         found.append(_scale("scale of all runs", pooled))
@@ -252,25 +271,34 @@ _MOST_COMPARED = 5_000
 _RESOLUTION = 1e-12
 
 
-def _closest(vectors: Sequence[FloatArray]) -> _P:
-    """Test the smallest gap between absolute values: reused noise, its sign turned or not.
+def _closest(vectors: Sequence[FloatArray], rounding: float) -> _P:
+    """Test gaps between absolute values: reused noise, its sign turned or not.
 
-    Two of n normal numbers are within g, up to sign, with probability at most
-    n(n-1)/2 · 2g/sqrt(pi): their difference and their sum have a density of at most 1/(2 sqrt(pi)).
+    Two of n normal numbers are within g, up to sign, with probability at most 2g/sqrt(pi): their
+    difference and their sum have a density of at most 1/(2 sqrt(pi)). So k disjoint pairs are with
+    probability at most λ^k/k!, λ = n(n-1)/2 · 2g/sqrt(pi): asked of the closest pair, and of all
+    that are the same but for what is rounded.
     """
     each = max(1, _MOST_COMPARED // len(vectors))
     compared = np.sort(np.abs(np.concatenate([vector[:each] for vector in vectors])))
-    count = compared.size
+    count, resolution = compared.size, max(rounding, _RESOLUTION)
     if count < 2:
         return _P("repeats", 1.0)
-    gap = max(float(np.diff(compared).min()), _RESOLUTION)
-    return _P("repeats", min(1.0, count * (count - 1) * gap / sqrt(np.pi)))
+    gaps = np.diff(compared)
+    pairs = count * (count - 1) / sqrt(np.pi)
+    closest = pairs * (float(gaps.min()) + resolution)
+    same = np.flatnonzero(gaps <= resolution)
+    # of numbers side by side every second gap is of a pair of its own
+    stretches = np.split(same, np.flatnonzero(np.diff(same) > 1) + 1)
+    disjoint = sum((stretch.size + 1) // 2 for stretch in stretches)
+    together = disjoint * log(2 * resolution * pairs) - lgamma(disjoint + 1)
+    return _P("repeats", min(1.0, 2 * min(closest, exp(min(together, 0.0)))))
 
 
 _SEEDS = 1024
 
 
-def _known_streams(runs: Sequence[Sequence[Residual]]) -> list[_P]:
+def _known_streams(runs: Sequence[Sequence[Residual]], rounding: float) -> list[_P]:
     """Test whether a message begins as numpy's generators do from a small seed.
 
     Among n messages and s streams, k numbers agree within g with probability at most
@@ -283,7 +311,7 @@ def _known_streams(runs: Sequence[Sequence[Residual]]) -> list[_P]:
     from scipy.spatial import cKDTree
 
     gaps, _ = cKDTree(_streams()).query(np.stack(starts), p=np.inf)
-    gap = max(float(np.min(gaps)), _RESOLUTION)
+    gap = float(np.min(gaps)) + max(rounding, _RESOLUTION)
     chance = len(starts) * len(_streams()) * (0.8 * gap) ** 3
     return [_P("a stream of a known seed", min(1.0, chance))]
 

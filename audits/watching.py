@@ -222,7 +222,7 @@ class Watcher:
         try:
             with SqliteLedger(self.path, read_only=True) as ledger:
                 self._verify(ledger, after)
-                share = budget_share(ledger.spent())
+                share = None if ledger.budget is None else budget_share(ledger.spent())
                 if share is not None:
                     after.spending = noted(after.spending, Spending(after.last_look, share))
                 new = [

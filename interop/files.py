@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..accounting.accountants import tightest_accountant
+from ..accounting.composition import composed
 from ..accounting.ledger.ledger import Ledger, Run
 from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.errors import DpledgerError, InvalidParameter
@@ -158,8 +160,9 @@ def import_into(
         kind, file, adjacency: as for `read`.
         run: its name; by default the kind and the first digits of the file's SHA-256.
 
-    Raises as `read` and `Run.reserve` do; `InvalidParameter` for a run that is there already and
-    has its events; one that was cut off before it had any goes on.
+    Raises as `read` and `Run.reserve` do; `UnpricedMechanism` for what has no rule here under this
+    relation, and would leave the ledger without an epsilon; `InvalidParameter` for a run that is
+    there already and has its events; one that was cut off before it had any goes on.
     """
     content = _content(Path(file))
     events = read_bytes(kind, content, Path(file).name, adjacency=adjacency)
@@ -169,6 +172,7 @@ def import_into(
     if any(known.run == name and known.reservations for known in ledger.runs()):
         raise InvalidParameter("run", name, "a new one: a file is imported once")
     # all of them, before the run is opened: a refused import leaves no row
+    tightest_accountant(composed(events))
     ledger.require(events)
     opened = ledger.run(name, configuration_hash=digest, plan=events)
     opened.commit(opened.reserve(events, Provenance(f"imported-{kind}", None)))

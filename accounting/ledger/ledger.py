@@ -12,7 +12,7 @@ and fetch, and everything that is decided is decided here and in `state`.
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import inf
@@ -20,7 +20,7 @@ from threading import RLock
 from typing import Self, TypeVar
 
 from ...mechanisms.encoding import message_digest
-from ...mechanisms.errors import InvalidParameter, Number
+from ...mechanisms.errors import AdjacencyMismatch, InvalidParameter, Number
 from ...mechanisms.events import Event
 from ...mechanisms.protocols import FloatArray, Provenance
 from ..composition import composed
@@ -200,6 +200,15 @@ class Run:
     def guarantee(self, *, delta: Number) -> Guarantee:
         """Return what the run guarantees at `delta`, in (0, 1); see `Ledger.guarantee`."""
         return self.ledger.guarantee(self.run, delta=delta)
+
+
+@contextmanager
+def _naming_runs() -> Generator[None]:
+    """Say what to do where runs of a ledger are under several relations, and so have no sum."""
+    try:
+        yield
+    except AdjacencyMismatch as error:
+        raise AdjacencyMismatch(f"{error} Of a ledger's runs, ask about one (--run).") from error
 
 
 class Ledger(ABC):
@@ -409,7 +418,7 @@ class Ledger(ABC):
         events = self.events(run)
         if run is not None:
             return events
-        with self._lock:
+        with self._lock, _naming_runs():
             covered = self._current().covered_by(composed(events))
         if not covered:
             raise LedgerError(
@@ -432,7 +441,7 @@ class Ledger(ABC):
 
     def spent(self, run: str | None = None) -> Odometer:
         """Return the odometer of one run or of all; see `LedgerState.odometer`."""
-        with self._lock:
+        with self._lock, _naming_runs() if run is None else nullcontext():
             return self._current().odometer(run)
 
     def guarantee(self, run: str | None = None, *, delta: Number) -> Guarantee:

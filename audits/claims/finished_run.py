@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ...accounting.check.reading import CertificateWrong, Undecided
+from ...accounting.composition import UnpricedMechanism
 from ...accounting.ledger import Ledger, TamperedLedger
 from ...accounting.ledger.ledger import RunSummary
 from ...accounting.numbers.enclosure import shown_down, shown_in_full, shown_up
@@ -192,8 +193,8 @@ def _crosschecked(events: list[Event], promise: OwnPromise) -> Check:
         return Check("cross-check", "not done: no peer answers at delta 0")
     try:
         found = crosscheck(events, delta=promise.delta)
-    except MissingExtra as missing:
-        return Check("cross-check", f"not done: {missing}")
+    except (MissingExtra, UnpricedMechanism) as why:
+        return Check("cross-check", f"not done: {why}")
     words = "; ".join(
         f"{peer.peer}: {peer.status.value} ({peer.explanation})" for peer in found.peers
     )

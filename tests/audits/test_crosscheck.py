@@ -93,6 +93,15 @@ def test_a_wrong_price_fails(factor):
     assert pld.failed
 
 
+def test_a_hundredth_too_little_for_many_samples_fails():
+    """A step of their grid for each sample let it pass, though normal noise is not rounded so."""
+    step = Repeated(PoissonSampled(gaussian(1.0, ADD, 1), 0.01), 1000)
+    found, _, pld = peers([event(step)], price=lambda _, __: Enclosure.of(0.99 * 1.8282366665))
+    assert found.is_finding
+    assert pld.status is Status.DISAGREES
+    assert "finer one does not help" in pld.explanation
+
+
 def test_a_price_for_sensitivities_without_the_factor_of_replace_one_fails():
     halved = epsilon_from_delta(mu_squared=100 / (4 * 37.3063**2), delta=1e-5)
     found = crosscheck(HUNDRED_ROUNDS, delta=1e-5, price=lambda _, __: halved)

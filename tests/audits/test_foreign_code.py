@@ -69,6 +69,24 @@ def test_a_pair_that_refutes_is_told_so_that_it_can_be_built() -> None:
     assert "replaced by" in found.detail
 
 
+def test_the_dearest_of_the_recorded_runs_is_priced() -> None:
+    """The first of the longest was, though another of as many releases cost seven times as much."""
+
+    def dear_by_chance(rows: FloatArray, labels: FloatArray, record: Recorder) -> None:
+        generator = np.random.default_rng(record.seed)
+        mean = rows.mean(axis=0)
+        first = record.normal(
+            mean, lambda x: generator.normal(x, 4.0), sensitivity=4.0, noise_std=4.0
+        )
+        std = 4.0 if np.sum(first) > 0 else 0.5
+        record.normal(mean, lambda x: generator.normal(x, std), sensitivity=4.0, noise_std=std)
+
+    for seed in range(4):
+        found = _audit(dear_by_chance, seed)["cost"]
+        assert found.refuted
+        assert found.detail == _audit(dear_by_chance, 0)["cost"].detail
+
+
 def test_laplace_noise_becomes_normal_noise() -> None:
     noise = np.random.default_rng(7).laplace(scale=3.0, size=20_000)
     asked = Asked(np.zeros(20_000), 1.0, 3.0, NoiseLaw.LAPLACE)

@@ -12,6 +12,7 @@ import pytest
 from dpledger.audits.datasets import AuditDataset
 from dpledger.audits.noise_tests import (
     Residual,
+    format_rounding,
     has_normal_noise,
     noise_test_of_run,
     noise_tests,
@@ -203,6 +204,27 @@ def test_two_runs_of_one_seed_are_told() -> None:
 
     assert noise_tests([run(1), run(1)], level=LEVEL).refuted
     assert not noise_tests([run(1), run(2)], level=LEVEL).refuted
+
+
+@pytest.mark.parametrize(
+    ("kind", "offset"), [(np.float32, 0.0), (np.float16, 0.0), (np.float64, 1.6e9)]
+)
+def test_numbers_of_few_digits_agree_by_chance(kind: type[np.floating[Any]], offset: float) -> None:
+    """Two of thousands are equal in their format; noise that is used again is still told."""
+
+    def sent(noise: FloatArray) -> Residual:
+        content = (offset + 4.0 * noise).astype(kind).astype(np.float64)
+        return Residual((content - offset) / 4.0, "x", format_rounding(content) / 4.0)
+
+    accused = 0
+    for seed in range(40):
+        generator = np.random.default_rng([seed, 21])
+        drawn = [generator.normal(size=(1, 500)) for _ in range(8)]
+        accused += noise_tests([[sent(each)] for each in drawn], level=LEVEL).refuted
+    assert accused == 0  # by the level, one of a thousand
+    turned = [*drawn[:7], -np.roll(drawn[3], 5)]
+    told = noise_tests([[sent(each)] for each in turned], level=LEVEL).refuted
+    assert told is (kind is not np.float16)  # of which hundreds are equal in any case
 
 
 def test_a_transcript_of_another_run_is_refused() -> None:

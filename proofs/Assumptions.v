@@ -198,6 +198,7 @@ Print Assumptions replaced_sample_theorems.
 
 Definition copies_sampling_theorems := (
   @CopiesSampling.copies_replaced,
+  @CopiesSampling.copies_of_all,
   @AccumulatedSampling.copies_are_samples,
   @AccumulatedSampling.accumulated_sensitivity,
   @GroupSampling.poisson_thinned,

@@ -270,7 +270,7 @@ Definition scheme_ok (s : scheme) (moved : relation) (d : derivation) : bool :=
       (negb (relation_eqb moved ReplaceOne) || bounds_each_record d)
       && positive_number rate && Qle_bool rate 1
   | FixedBatch size records => relation_eqb moved ReplaceOne && Pos.leb size records
-  | WithReplacement _ records => relation_eqb moved ReplaceOne && Pos.ltb 1 records
+  | WithReplacement _ _ => relation_eqb moved ReplaceOne
   end.
 
 (** Samples under which Laplace noise is priced: those that hide all of a record. *)
@@ -673,15 +673,17 @@ Definition counted (group size records : positive) : bool :=
   let each := one_of group size records in
   Pos.ltb 1 group && Z.leb 2 each && Z.leb (Zpos group) (8 * each).
 
-(** What so many records at once differ in. *)
-Definition contrast_of (group : positive) (drawn : scheme) (moved : relation) : option contrast :=
+(** What so many records at once differ in. With replacement, as if they filled every place of a batch
+    where they are more than half of all. *)
+Definition contrast_of (group : positive) (drawn : scheme) (moved : relation) : contrast :=
   match drawn, moved with
   | FixedBatch size records, _ =>
-      if counted group size records then Some (Copied group (1 # Z.to_pos (one_of group size records)))
-      else Some (Batched (share_of_batch (group * size) records) group)
-  | WithReplacement size records, _ => guard (Pos.ltb group records) (Copied size (Zpos group # records))
-  | Poisson rate, ReplaceOne => Some (Exchanged rate group)
-  | Poisson rate, _ => Some (seen_by_each rate group)
+      if counted group size records then Copied group (1 # Z.to_pos (one_of group size records))
+      else Batched (share_of_batch (group * size) records) group
+  | WithReplacement size records, _ =>
+      if Pos.leb (2 * group) records then Copied size (Zpos group # records) else Told 1 size
+  | Poisson rate, ReplaceOne => Exchanged rate group
+  | Poisson rate, _ => seen_by_each rate group
   end.
 
 (** The squared distance that so many records move together by, each of them by a root of [squared]. *)
@@ -764,7 +766,7 @@ Definition contrast_of_mixture (rate : Q) (group : positive) (moved : relation) 
 Definition contrast_met (group : positive) (m : mechanism) : option (contrast * Q) :=
   match m with
   | SampledStep drawn moved squared _ std =>
-      option_map (fun x => (x, squared / (std * std))) (contrast_of group drawn moved)
+      Some (contrast_of group drawn moved, squared / (std * std))
   | AccumulatedStep _ squared _ rate samples std =>
       guard (Pos.leb (group * samples) most_copies)
         (seen_by_each rate (group * samples), squared / (std * std))

@@ -507,3 +507,29 @@ Proof.
 Qed.
 
 End Replaced.
+
+Lemma steps_of_all {X} k (s s' : list X) : length s = k -> length s' = k -> steps replace_one k s s'.
+Proof.
+  revert s s'; induction k as [|k IH]; intros [|u s] [|v s'] L L'; try discriminate; [reflexivity|].
+  exists (u :: s'); split; [apply steps_cons, IH; auto|apply (replaced [] s' u v)].
+Qed.
+
+(** Where nobody else is there, every place may be filled otherwise. *)
+Theorem copies_of_all {X A} size records filler (l : list A) (M : list X -> A -> R) (F : R -> R -> R) x y :
+  (0 < records)%nat -> (forall s, distribution l (M s)) ->
+  (forall s s', steps replace_one size s s' -> below_profile l (M s) (M s') F) ->
+  below_profile l (on_drawn (copies size records filler) M x) (on_drawn (copies size records filler) M y) F.
+Proof.
+  intros Hr Laws Step a b Ha Hb; set (at_ := fun d i => nth i d filler); set (U := uniform size (seq 0 records)).
+  assert (Law : forall d m, on_drawn (copies size records filler) M d m
+            = mixture U snd (fun tw => M (map (at_ d) (fst tw))) m).
+  { intros d m; unfold on_drawn, copies, records_at; fold (at_ d); apply (uniform_map (at_ d) size _ (fun s => M s m)). }
+  unfold excess; rewrite (total_ext l _ (fun m => plus_part
+      (a * mixture U snd (fun tw => M (map (at_ x) (fst tw))) m - b * mixture U snd (fun tw => M (map (at_ y) (fst tw))) m)))
+    by (intros m _; rewrite !Law; reflexivity).
+  assert (D : distribution U snd) by (apply uniform_distribution; destruct records; [lia|discriminate]).
+  eapply Rle_trans; [apply (excess_mixture U snd l D)|]; set (bound := F a b).
+  rewrite <- (Rmult_1_r bound), <- (proj2 D), <- total_scal.
+  apply total_le; intros tw I; rewrite (Rmult_comm bound); apply Rmult_le_compat_l; [apply D, I|].
+  apply uniform_in in I as [L _]; apply Step; try assumption; apply steps_of_all; rewrite map_length; exact L.
+Qed.

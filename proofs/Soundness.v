@@ -178,19 +178,19 @@ Definition scheme_fits (drawn : scheme) (d : derivation) : Prop :=
   match drawn with
   | Poisson rate => 0 < Q2R rate <= 1 /\ (r0 = ReplaceOne -> bounds_each_record d = true)
   | FixedBatch size records => r0 = ReplaceOne /\ (Pos.to_nat size <= Pos.to_nat records)%nat
-  | WithReplacement _ records => r0 = ReplaceOne /\ (1 < records)%positive
+  | WithReplacement _ _ => r0 = ReplaceOne
   end.
 
 Lemma scheme_ok_fits drawn d : scheme_ok drawn r0 d = true -> scheme_fits drawn d.
 Proof.
   intros Hd.
   destruct drawn as [rate|size records|size records]; cbn [scheme_ok scheme_fits] in *;
-    rewrite !andb_true_iff in Hd.
+    rewrite ?andb_true_iff in Hd.
   - destruct Hd as [[Ha Hp] H1]; apply positive_number_R in Hp; apply Qle_bool_R in H1.
     rewrite Q2R_number in H1; split; [split; assumption|intros E; rewrite E in Ha; exact Ha].
   - destruct Hd as [Ha Hn]; apply relation_eqb_eq in Ha; apply Pos.leb_le in Hn.
     split; [exact Ha|apply Pos2Nat.inj_le, Hn].
-  - destruct Hd as [Ha Hn]; apply relation_eqb_eq in Ha; apply Pos.ltb_lt in Hn; auto.
+  - apply relation_eqb_eq, Hd.
 Qed.
 
 Lemma any_of_real rate group :
@@ -1172,7 +1172,7 @@ Lemma copies_sample_below size records x y y0 t :
 Proof.
   intros E Few Same Sxy chance Hy Ht Within; pose proof draws_are_laws as Draw; destruct Samples as (As & U & In_sample & _).
   assert (Drawn : In j (sampled_parties r h)) by apply In_sample, Read.
-  rewrite E in *; cbn [scheme_fits] in *; destruct Fits as [Ea _]; unfold draws_as in As.
+  rewrite E in *; cbn [scheme_fits] in *; pose proof Fits as Ea; unfold draws_as in As.
   destruct (sampled_by r h) as [q|n k filler|n k filler]; try contradiction; cbn [draws_of] in *.
   destruct As as [-> ->]; apply own_steps in Sxy; rewrite Ea in Sxy.
   assert (Share : Q2R (Zpos many # records) = INR times / INR (Pos.to_nat records))
@@ -1185,6 +1185,23 @@ Proof.
       try (apply on_drawn_distribution; [apply Draw|exact Laws']).
     apply (copies_replaced (Pos.to_nat size) (Pos.to_nat records) times filler outcomes M' F); try assumption; [|lra].
     split; [apply Pos2Nat.is_pos|apply Pos2Nat.inj_lt, Few].
+Qed.
+
+(** ... of which any may be replaced. *)
+Lemma all_copies_below size records x y :
+  drawn = WithReplacement size records -> same_but j x y ->
+  below_profile outcomes (on_all x) (on_all y) (F (Pos.to_nat size)).
+Proof.
+  intros E Same; pose proof draws_are_laws as Draw; destruct Samples as (As & U & In_sample & _).
+  assert (Drawn : In j (sampled_parties r h)) by apply In_sample, Read.
+  rewrite E in *; cbn [scheme_fits] in *; pose proof Fits as Ea; unfold draws_as in As.
+  destruct (sampled_by r h) as [q|n k filler|n k filler]; try contradiction; cbn [draws_of] in *.
+  destruct As as [-> ->].
+  apply (on_samples_profile (copies (Pos.to_nat size) (Pos.to_nat records) filler) M Draw outcomes Laws j
+           (fun _ : unit => F (Pos.to_nat size)) (fun _ => steps replace_one (Pos.to_nat size)))
+    with (part := x j) (part' := y j); auto.
+  - intros _ u v Suv S; apply near_replaced; assumption.
+  - intros M' Laws' Step; apply copies_of_all; [apply Pos2Nat.is_pos|exact Laws'|apply (Step tt)].
 Qed.
 
 Section Poisson.
@@ -1856,10 +1873,7 @@ Definition contrasted (with_first : bool) (x : contrast) (mu : R) {A} (l : list 
 Definition beside_normal (with_first : bool) (i : positive) {A} (l : list A) (p q : A -> R) : Prop :=
   match mechanism_at c i with
   | Some (SampledStep drawn moved squared _ std) =>
-      match contrast_of many drawn moved with
-      | Some x => contrasted with_first x (sqrt (Q2R squared) / Q2R std) l p q
-      | None => True
-      end
+      contrasted with_first (contrast_of many drawn moved) (sqrt (Q2R squared) / Q2R std) l p q
   | Some (SampledLaplaceStep drawn _ squared _ scale) =>
       hidden_below many with_first drawn (sqrt (Q2R squared) / Q2R scale) l p q
   | Some (LaplaceStep _ _ _ _) => below_profile l p q (laplace_profile (exp (- (far * cost i) / 2)))
@@ -1912,27 +1926,30 @@ Lemma counted_below size records :
   counted many size records = true -> 0 < Q2R (1 # Z.to_pos (one_of many size records)) < 1.
 Proof. intros Few; apply (share_below 1), Pos.ltb_lt; apply (counted_real many size records Few). Qed.
 
-Lemma share_found i drawn moved squared d std x :
+Lemma fewer_than_half records : Pos.leb (2 * many) records = true -> Pos.ltb many records = true.
+Proof. intros L; apply Pos.leb_le in L; apply Pos.ltb_lt; lia. Qed.
+
+Lemma share_found i drawn moved squared d std :
   mechanism_at c i = Some (SampledStep drawn moved squared d std) ->
-  contrast_of many drawn moved = Some x -> 0 < Q2R (share_met x) <= 1.
+  0 < Q2R (share_met (contrast_of many drawn moved)) <= 1.
 Proof.
   intros F; destruct (sampled_found _ _ _ _ _ _ F) as (_ & Fits & _).
   destruct drawn as [rate|size records|size records]; cbn [scheme_fits contrast_of] in *.
-  - destruct moved; [intros H; injection H as <-; apply any_of_within, Fits| |]; (destruct many; intros H; injection H as <-; apply Fits).
-  - destruct (counted many size records) eqn:Few; intros H; injection H as <-; [|apply share_of_batch_within].
+  - destruct moved; [apply any_of_within, Fits| |]; (destruct many; apply Fits).
+  - destruct (counted many size records) eqn:Few; [|apply share_of_batch_within].
     pose proof (counted_below size records Few); cbn [share_met]; lra.
-  - intros H; apply guard_some in H as [L <-]; pose proof (share_below many records L) as Share.
-    cbn [share_met]; lra.
+  - destruct (Pos.leb (2 * many) records) eqn:L; cbn [share_met]; [|rewrite Q2R_number; lra].
+    pose proof (share_below many records (fewer_than_half _ L)); lra.
 Qed.
 
 Lemma rate_of_copies drawn moved size rate :
-  contrast_of many drawn moved = Some (Copied size rate) -> 0 < Q2R rate < 1.
+  contrast_of many drawn moved = Copied size rate -> 0 < Q2R rate < 1.
 Proof.
   destruct drawn as [r'|n k|n k]; cbn [contrast_of]; intros E.
   - destruct moved; [discriminate E| |]; destruct many; discriminate E.
   - destruct (counted many n k) eqn:Few; [|discriminate E].
     injection E as <- <-; apply counted_below, Few.
-  - apply guard_some in E as [L E]; injection E as <- <-; apply share_below, L.
+  - destruct (Pos.leb (2 * many) k) eqn:L; [|discriminate E]; injection E as <- <-; apply share_below, fewer_than_half, L.
 Qed.
 
 (** One record more moves the sum that a sample is taken for by half of what replacing one does. *)
@@ -1994,10 +2011,9 @@ Lemma met_found i m x ratio :
 Proof.
   intros F; destruct m as [| drawn moved squared d std| | | | | | | |moved squared d rate samples std| |];
     try discriminate; cbn [contrast_met]; intros H.
-  - destruct (contrast_of many drawn moved) as [x'|] eqn:Ec; [injection H as <- <-|discriminate].
-    destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hs & s & D & E).
-    split; [refine (alone i _ F _ _); discriminate|split; [apply (share_found _ _ _ _ _ _ _ F Ec)|split]].
-    + intros size rate ->; apply (rate_of_copies _ _ _ _ Ec).
+  - injection H as <- <-; destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hs & s & D & E).
+    split; [refine (alone i _ F _ _); discriminate|split; [apply (share_found _ _ _ _ _ _ F)|split]].
+    + intros size rate; apply rate_of_copies.
     + exists squared, std; rewrite <- E; split; [exact (derived_nonneg r0 _ s D)|auto].
   - apply guard_some in H as [_ H]; injection H as <- <-.
     destruct (accumulated_found _ _ _ _ _ _ _ F) as (_ & _ & Hr & Hs & s & D & E).
@@ -2762,15 +2778,14 @@ Lemma sampled_met (with_first : bool) h s std0 j x y :
   normal_round h s std0 -> sampled_round h s std0 -> reads r h j = true -> same_but j x y ->
   steps (differ_at adj j) times x y -> oriented many with_first (x j) (y j) ->
   exists drawn moved squared d std, mechanism_at c (mechanism_of h) = Some (SampledStep drawn moved squared d std) /\
-  forall contrast, contrast_of many drawn moved = Some contrast ->
-  contrasted with_first contrast (sqrt (Q2R squared) / Q2R std) (next_messages r h) (next_law r x h) (next_law r y h).
+  contrasted with_first (contrast_of many drawn moved) (sqrt (Q2R squared) / Q2R std) (next_messages r h) (next_law r x h) (next_law r y h).
 Proof.
   intros Round S R Same Sxy O; destruct (normal_messages h s std0 Round) as [Messages Law].
   pose proof (fun data => noisy_laws h s std0 data Round) as Laws; pose proof (drawn_distribution h s std0 S) as Draw.
   destruct Round as (_ & Hs & Ps & _ & Sens & _).
   destruct S as (drawn & moved & squared & d & std & F & Es & En & As & Ea & U & In_sample & Absent).
   destruct (sampled_found _ _ _ _ _ _ F) as (Em & _); exists drawn, moved, squared, d, std; split; [exact F|].
-  intros contrast Ec; rewrite Messages, !Law.
+  rewrite Messages, !Law.
   set (o := vector_outcomes (dimension r h) (cuts r h)) in *.
   set (M := noisy_vector (dimension r h) (value r h) std0) in *; set (mu := sqrt (Q2R squared) / Q2R std).
   assert (Pmu : 0 <= mu).
@@ -2795,15 +2810,19 @@ Proof.
     apply (grids_ascend null c r run_satisfies). }
   assert (Ones : gaussian_profile (INR (Pos.to_nat 1) * mu) = gaussian_profile mu)
     by (change (INR (Pos.to_nat 1)) with 1; rewrite Rmult_1_l; reflexivity).
-  destruct drawn as [rate|size records|size records]; cbn [contrast_of] in Ec.
-  3:{ apply guard_some in Ec as [Few <-]; pose proof Few as Few'; apply Pos.ltb_lt in Few'.
-      cbn [contrasted]; intros y0 t Hy Ht Within.
+  destruct drawn as [rate|size records|size records]; cbn [contrast_of].
+  3:{ destruct (Pos.leb (2 * many) records) eqn:Few; cbn [contrasted].
+      2:{ apply below_profile_weaken with (gaussian_profile (INR (Pos.to_nat size) * mu)).
+          { intros a b _ _; unfold told_profile; rewrite Q2R_number; lra. }
+          apply numbers_below, (all_copies_below h j (WithReplacement size records) d Ea Sampled o M Laws R
+                   (fun k => gaussian_profile (INR k * mu)) Near size records); auto. }
+      pose proof (fewer_than_half _ Few) as Few'; apply Pos.ltb_lt in Few'; intros y0 t Hy Ht Within.
       split; apply at_point_here; try lra; apply numbers_below;
         apply (copies_sample_below many h j (WithReplacement size records) d Ea Sampled o M Laws R
                  (fun k => gaussian_profile (INR k * mu)) Near size records); auto.
       - intros i N; symmetry; apply Same, N.
       - apply steps_sym; [apply differ_at_sym|exact Sxy]. }
-  2:{ destruct (counted many size records) eqn:Few; injection Ec as <-; cbn [contrasted].
+  2:{ destruct (counted many size records) eqn:Few; cbn [contrasted].
       { intros y0 t Hy Ht Within; split; apply at_point_here; try lra; apply numbers_below;
           apply (counted_sample_below many h j (FixedBatch size records) d Ea Sampled o M Laws R
                    (fun k => gaussian_profile (INR k * mu)) Near size records); auto.
@@ -2811,13 +2830,12 @@ Proof.
         - apply steps_sym; [apply differ_at_sym|exact Sxy]. }
       apply numbers_below, (batch_sample_below many h j (FixedBatch size records) d Ea Sampled o M Laws R
                (fun k => gaussian_profile (INR k * mu)) Near size records); auto. }
-  assert (Kind : moved = ReplaceOne /\ contrast = Exchanged rate many \/ r0 <> ReplaceOne /\
-            contrast = seen_by_each rate many).
-  { rewrite Em in *; destruct r0;
-      [left; injection Ec as <-; auto| |];
-      right; injection Ec as <-; (split; [discriminate|reflexivity]). }
+  fold (contrast_of many (Poisson rate) moved).
+  assert (Kind : moved = ReplaceOne /\ contrast_of many (Poisson rate) moved = Exchanged rate many \/
+            r0 <> ReplaceOne /\ contrast_of many (Poisson rate) moved = seen_by_each rate many).
+  { rewrite Em in *; destruct r0; [left; auto| |]; right; (split; [discriminate|reflexivity]). }
   destruct Kind as [[Kind ->]|[Not_replaced ->]].
-  { clear Ec; assert (Replaced : r0 = ReplaceOne) by congruence.
+  { assert (Replaced : r0 = ReplaceOne) by congruence.
     rewrite Kind in *; cbn [contrasted]; intros split Hsplit; apply numbers_below.
     pose proof (own_round h j _ F R) as G; cbv beta iota delta [round_of_kind] in G; rewrite <- F in G.
     pose proof (each_record_bounded h j rate squared d std G F Replaced R) as Half.
@@ -2960,14 +2978,10 @@ Proof.
     rewrite Q2R_div, Q2R_mult by (rewrite Q2R_mult; nra); reflexivity. }
   destruct (sampled_met with_first h s std0 j x y Kept S R Same Sxy O) as (drawn & moved & squared & d & std & F & A).
   destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hs' & t0 & D & Et).
-  destruct (contrast_of many drawn moved) as [contrast|] eqn:Ec.
-  2:{ apply (Lossy _ F); [|exact Logic.I|unfold beside_normal; rewrite F, Ec; exact Logic.I].
-      rewrite (Sampled _ F Logic.I); cbn [contrast_met]; rewrite Ec; reflexivity. }
-  specialize (A contrast eq_refl).
-  refine (Met _ F contrast (squared / (std * std))%Q (sqrt (Q2R squared) / Q2R std) _ _ A _).
-  - cbn [contrast_met]; rewrite Ec; reflexivity.
+  refine (Met _ F (contrast_of many drawn moved) (squared / (std * std))%Q (sqrt (Q2R squared) / Q2R std) _ _ A _).
+  - reflexivity.
   - apply root_of_ratio; [rewrite <- Et; exact (derived_nonneg r0 _ t0 D)|exact Hs'].
-  - unfold beside_normal; rewrite F, Ec; exact A.
+  - unfold beside_normal; rewrite F; exact A.
 Qed.
 
 Lemma taken_met j h :
@@ -3669,10 +3683,12 @@ Proof.
       destruct (laws x h) as [Nx _], (laws y h) as [Ny _].
       destruct drawn as [rate|size records|size records]; [| |discriminate Pays]; cbn [sampled_moment scheme_fits] in *;
         rewrite <- Square.
-      * assert (Ec : contrast_of 1 (Poisson rate) moved = Some (Removed rate)) by (destruct moved; [discriminate Pays|reflexivity..]).
-        specialize (A _ Ec); cbn [contrasted] in A.
+      * replace (contrast_of 1 (Poisson rate) moved) with (Removed rate) in A
+          by (destruct moved; [discriminate Pays|reflexivity..]).
+        cbn [contrasted] in A.
         destruct with_first; [apply removal_renyi|apply addition_renyi]; try assumption; lra.
-      * specialize (A _ eq_refl); cbn [contrasted] in A; change (INR (Pos.to_nat 1)) with 1 in A; rewrite Rmult_1_l in A.
+      * change (contrast_of 1 (FixedBatch size records) moved) with (Batched (share_of_batch (1 * size) records) 1) in A.
+        cbn [contrasted] in A; change (INR (Pos.to_nat 1)) with 1 in A; rewrite Rmult_1_l in A.
         apply replaced_renyi; try assumption; pose proof (share_of_batch_within size records); lra.
   - destruct Discrete as ((moved & squared & d & std & F) & _ & _ & Z).
     apply (ByZcdp _ F eq_refl), (Z j R (Q2R order) Ho x y Dxy).
@@ -3925,9 +3941,7 @@ Proof.
           |truth answers|drawn moved squared d b'|moved squared d b'|moved constant e squared d rate std
           |moved squared d rate samples std| |]|] eqn:F;
     try exact I.
-  - destruct (contrast_of many drawn moved) as [x|] eqn:Ec; [|exact Logic.I].
-    apply Normal; [apply (share_found _ _ _ _ _ _ _ _ F Ec)|].
-    intros size part ->; apply (rate_of_copies _ _ _ _ _ Ec).
+  - apply Normal; [apply (share_found _ _ _ _ _ _ _ F)|intros size part; apply rate_of_copies].
   - intros a b Ha Hb; rewrite excess_diag by exact One.
     apply laplace_profile_ge; try assumption; left; apply exp_pos.
   - destruct (laplace_found _ _ _ _ _ (or_intror (or_introl F))) as (_ & B & _).
@@ -4039,11 +4053,9 @@ Proof.
       try discriminate E.
     - destruct (contrast_met many _) as [[x ratio]|] eqn:Em; [|discriminate E].
       destruct (positive_number ratio) eqn:Gq; [|discriminate E]; apply positive_number_R in Gq.
-      destruct (contrast_of many drawn moved) as [x'|] eqn:Ec; cbn [contrast_met] in Em; rewrite Ec in Em; [|discriminate Em].
       intros W; destruct (sampled_found _ _ _ _ _ _ F) as (_ & _ & Hs & s & D & Es).
       assert (Sq : 0 <= Q2R squared) by (rewrite <- Es; exact (derived_nonneg r0 d s D)).
-      apply (Met _ x ratio squared std F); try assumption; cbn [contrast_met]; rewrite ?Ec; try exact Em;
-        injection Em as <- <-; [reflexivity|exact W].
+      apply (Met _ x ratio squared std F); try assumption; injection Em as <- <-; [reflexivity|exact W].
     - destruct (laplace_found _ _ _ _ _ (or_introl F)) as (_ & B & _ & s & D & Es).
       assert (Sq : 0 <= Q2R squared) by (rewrite <- Es; exact (derived_nonneg r0 d s D)).
       pose proof (further_nonneg many _ Sq) as Sq'.

@@ -140,15 +140,6 @@ def coq_theorem(document: bytes) -> str:
         spent = " ".join(map(_rational, verdict.budget.values))
         budget = f"Claim {kept} 1 {_NOTIONS[verdict.budget.notion].split()[0]} {spent})"
         by, theorem = by.replace("check_", "check_filter_"), _FILTERED
-    most = max(
-        (n["parameters"].get("group", 1) for n in parsed["nodes"] if n["rule"] in _COMPOSED),
-        default=1,
-    )
-    again = [m["records"] for m in parsed["mechanisms"] if m["kind"] == "sampled-with-replacement"]
-    if min(again, default=most + 1) <= most:
-        raise BeyondTheorem(
-            "all records replaced that are drawn with replacement: no losses are proved."
-        )
     numbers_of = _party_numbers(parsed)
     names = _party_lists(parsed["events"], numbers_of)
     losses = any(node["rule"] in _COMPOSED for node in parsed["nodes"])

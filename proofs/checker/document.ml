@@ -918,7 +918,7 @@ let drawn_again = "docs/rules.md, privacy-loss (a batch drawn with replacement)"
 (* Whether it is counted how many of a group are in a batch of different records. *)
 let counted group (drawn : Kernel.scheme) moved =
   match (drawn, Kernel.contrast_of group drawn moved) with
-  | FixedBatch _, Some (Copied _) -> true
+  | FixedBatch _, Copied _ -> true
   | _ -> false
 
 (* ... and by the step that a node is about, for groups of so many records. *)

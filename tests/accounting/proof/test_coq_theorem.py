@@ -6,9 +6,11 @@ import shutil
 from collections import defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import permutations, product
 from math import exp, expm1, isqrt, log
 from statistics import NormalDist
 
+import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.optimize import brentq
@@ -311,6 +313,14 @@ GROUPS = {
         (accumulated(8, 1 / 16, 9.0, Adjacency.ZERO_OUT_ONE),),
     ),
     "batches drawn with replacement": (3, (Repeated(AGAIN[1], 10), AGAIN[0], MEAN_REPLACED)),
+    "batches drawn with replacement out of the group alone": (
+        3,
+        (SampledWithReplacement(MEAN_REPLACED, 60, 3), Repeated(AGAIN[1], 10), MEAN_REPLACED),
+    ),
+    "batches drawn with replacement out of the group and one more": (
+        3,
+        (SampledWithReplacement(AGAIN[1].event, 10, 4), Repeated(AGAIN[1], 10), MEAN_REPLACED),
+    ),
     "Laplace noise on Poisson samples": (3, (Repeated(PoissonSampled(TOTAL, 1 / 64), 20),)),
     "Laplace noise on Poisson samples beside others": (
         2,
@@ -509,9 +519,10 @@ def test_laplace_noise_alone_is_proved_and_no_epsilon_a_millionth_smaller(tmp_pa
 
 def test_what_coq_does_not_cover_is_no_answer_and_no_objection(tmp_path):
     path = tmp_path / "run.json"
-    path.write_bytes(composed(SampledWithReplacement(AGAIN[0].event, 2, 3), group=3))
+    column = declared(1, "a column", adjacency=Adjacency.REPLACE_FEATURE_COLUMN, norm=Norm.L1)
+    path.write_bytes(composed(LaplaceStep(column, 9.0)))
     opinion = opinion_of_coq(path)
-    assert opinion.text.startswith("no answer: all records replaced")
+    assert opinion.text.startswith("no answer: adjacency=replace-feature-column")
     assert not opinion.against
     assert not path.with_suffix(".v").exists()
 
@@ -665,6 +676,34 @@ def test_records_drawn_again_and_again_cost_hardly_more_than_their_mixture(
     exact = Fraction(exact_group_epsilon(draws, size / records, 2.0, 1e-5))
     paths = [tmp_path / "enough.json", tmp_path / "too-small.json"]
     for path, share in zip(paths, (Fraction(101, 100), Fraction(999, 1000)), strict=True):
+        path.write_bytes(with_epsilon(document, share * exact))
+    assert [found.word for found in run_extracted(paths)] == ["proved", "undecided"]
+
+
+def epsilon_of_all_drawn_again(draws: int, records: int, noise: float, delta: float) -> float:
+    """Return the largest epsilon of the noisy mean of draws with replacement between any two data
+    sets of so many records, each of them -1/2 or 1/2: what can be drawn is enumerated."""
+    x = np.linspace(-0.5 - 9 * noise, 0.5 + 9 * noise, 20_001)
+    laws = []
+    for data in product((-0.5, 0.5), repeat=records):
+        means = [sum(data[i] for i in row) / draws for row in product(range(records), repeat=draws)]
+        found = sum(np.exp(-((x - mean) ** 2) / (2 * noise**2)) for mean in means)
+        laws.append(found / found.sum())
+
+    def lost(epsilon: float) -> float:
+        return max(np.maximum(p - exp(epsilon) * q, 0).sum() for p, q in permutations(laws, 2))
+
+    return brentq(lambda e: lost(e) - delta, 0.0, 30.0, xtol=1e-9)
+
+
+@needs_checker
+@pytest.mark.parametrize(("draws", "records"), [(3, 1), (1, 2), (4, 2), (3, 3)])
+def test_all_records_drawn_again_and_again_cost_what_enumeration_says(tmp_path, draws, records):
+    noise = GaussianStep(mean_of_bounded(Fraction(1, 2), draws, Adjacency.REPLACE_ONE), 0.5)
+    document = composed(SampledWithReplacement(noise, draws, records), group=records)
+    exact = Fraction(epsilon_of_all_drawn_again(draws, records, 0.5, 1e-5))
+    paths = [tmp_path / "enough.json", tmp_path / "too-small.json"]
+    for path, share in zip(paths, (Fraction(1001, 1000), Fraction(999, 1000)), strict=True):
         path.write_bytes(with_epsilon(document, share * exact))
     assert [found.word for found in run_extracted(paths)] == ["proved", "undecided"]
 

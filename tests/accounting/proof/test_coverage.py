@@ -42,8 +42,8 @@ from dpledger.mechanisms.sensitivity import Sensitivity, sum_of_bounded
 DELTA = Fraction(1, 10**5)
 RATES = (0.0, 0.125, 0.5)
 BATCHES = ((2, 16), (1, 1), (3, 3))
-AGAIN = (2, 16)
-"""Of draws with replacement others are left: no losses are proved in Coq where all are replaced."""
+AGAIN = ((2, 16), (2, 5), (2, 3), (3, 1))
+"""Of draws with replacement a group leaves many others, few, or nobody."""
 GROUPS = (1, 3)
 BUDGETS = (Gdp(10), Zcdp(10), Rdp(8, 100))
 
@@ -77,7 +77,7 @@ def sampled(relation: Adjacency) -> Iterator[Mechanism]:
             yield AccumulatedPoisson(steps[0], rate, 3)
         for batch in BATCHES:
             yield from (SampledWithoutReplacement(step, *batch) for step in (steps[1], laplace))
-        yield SampledWithReplacement(steps[1], *AGAIN)
+        yield from (SampledWithReplacement(steps[1], *batch) for batch in AGAIN)
 
 
 def mixtures(relation: Adjacency) -> Iterator[Mechanism]:

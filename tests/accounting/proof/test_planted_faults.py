@@ -256,8 +256,8 @@ RULES = {
     ),
     "replaced records as if taken out": (
         "Checker",
-        "Poisson rate, ReplaceOne => Some (Exchanged rate group)",
-        "Poisson rate, ReplaceOne => Some (Removed rate)",
+        "Poisson rate, ReplaceOne => Exchanged rate group",
+        "Poisson rate, ReplaceOne => Removed rate",
     ),
     "a record half as far from its replacement": (
         "ReplacedLoss",
@@ -292,18 +292,13 @@ RULES = {
     "batches of more than all": ("Checker", " && Pos.leb size records", ""),
     "draws with replacement under any relation": (
         "Checker",
-        "WithReplacement _ records => relation_eqb moved ReplaceOne && ",
-        "WithReplacement _ records => ",
-    ),
-    "a single record drawn again and again": (
-        "Checker",
-        "WithReplacement _ records => relation_eqb moved ReplaceOne && Pos.ltb 1 records",
-        "WithReplacement _ records => relation_eqb moved ReplaceOne",
+        "WithReplacement _ _ => relation_eqb moved ReplaceOne",
+        "WithReplacement _ _ => true",
     ),
     "draws with replacement as if without": (
         "Checker",
-        "(Copied size (Zpos group # records))",
-        "(Batched (Zpos size # records) group)",
+        "then Copied size (Zpos group # records)",
+        "then Batched (Zpos size # records) group",
     ),
     "shares of more than no place holds": (
         "CopiesLoss",
@@ -826,13 +821,13 @@ RULES = {
     ),
     "samples of several records at the price of one": (
         "Checker",
-        "Some (seen_by_each rate group)",
-        "Some (Removed rate)",
+        "Poisson rate, _ => seen_by_each rate group",
+        "Poisson rate, _ => Removed rate",
     ),
     "a batch of several records at the price of one": (
         "Checker",
-        "(Batched (share_of_batch (group * size) records) group)",
-        "(Batched (share_of_batch size records) group)",
+        "else Batched (share_of_batch (group * size) records) group",
+        "else Batched (share_of_batch size records) group",
     ),
     "replaced records that take part as often as one": (
         "Checker",
@@ -856,13 +851,39 @@ RULES = {
     ),
     "draws with replacement of several records at the price of one": (
         "Checker",
-        "(Copied size (Zpos group # records))",
-        "(Copied size (1 # records))",
+        "then Copied size (Zpos group # records)",
+        "then Copied size (1 # records)",
+    ),
+    "draws with replacement as many as are replaced": (
+        "Checker",
+        "then Copied size (Zpos group # records)",
+        "then Copied group (Zpos group # records)",
     ),
     "every record drawn at once": (
         "Checker",
-        "guard (Pos.ltb group records)",
-        "guard (Pos.leb group records)",
+        "if Pos.leb (2 * group) records then",
+        "if Pos.leb group records then",
+    ),
+    "others left where all of a group are drawn": (
+        "Checker",
+        "if Pos.leb (2 * group) records then",
+        "if Pos.leb 2 records then",
+    ),
+    "others left wherever records are drawn": (
+        "Checker",
+        "if Pos.leb (2 * group) records then",
+        "if true then",
+    ),
+    "all records drawn again and again at the price of one": (
+        "Checker",
+        "else Told 1 size",
+        "else Told 1 1",
+    ),
+    "as many places as records of a group": ("Checker", "else Told 1 size", "else Told 1 group"),
+    "all records drawn again and again half the time": (
+        "Checker",
+        "else Told 1 size",
+        "else Told (1 # 2) size",
     ),
     "all records of a group at the shift of one": (
         "Checker",
@@ -1124,8 +1145,8 @@ RULES = {
     ),
     "several records in a batch as often as one": (
         "Checker",
-        "Some (Copied group (1 # Z.to_pos",
-        "Some (Copied 1 (1 # Z.to_pos",
+        "then Copied group (1 # Z.to_pos",
+        "then Copied 1 (1 # Z.to_pos",
     ),
     "records counted where each is drawn": ("Checker", "Z.leb 2 each", "Z.leb 1 each"),
     "bits that make no record likelier": (

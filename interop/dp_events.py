@@ -489,7 +489,7 @@ def _truncated(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
             "TruncatedSubsampledGaussianDpEvent must be read under add/remove: elsewhere a record "
             "takes another's place in both data sets."
         )
-    if rate == 0 or batch == 0 or records == 0:
+    if rate == 0 or batch == 0:
         return []
     if batch > records:  # also of the neighbour with one record more, nothing is cut
         return [PoissonSampled(GaussianStep(size, noise), rate)]

@@ -42,6 +42,7 @@ from .sensitivity import (
     concatenated,
     concatenated_disjoint,
     linearly_mapped,
+    rounded_up,
     scaled,
 )
 from .subsampling import SampledPart
@@ -175,7 +176,7 @@ class Sensitive(Closed):
         """Show shape and sensitivity, never the value."""
         return (
             f"<Sensitive: {self.rows} x {self.dimension}, "
-            f"{self.sensitivity.norm.value} sensitivity {self.sensitivity.value:.6g} "
+            f"{self.sensitivity.norm.value} sensitivity {rounded_up(self.sensitivity.root)} "
             f"({self.sensitivity.adjacency.value})>"
         )
 

@@ -14,6 +14,7 @@ a root is taken once, rounded up, at the edge.
 """
 
 from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, Context
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
@@ -68,7 +69,7 @@ class Derivation(Closed):
     def lines(self, indent: int = 0) -> list[str]:
         """Return the tree as indented lines of text, conclusion first."""
         given = ", ".join(f"{name}={_short(value)}" for name, value in self.parameters)
-        head = f"{'  ' * indent}{self.rule}({given}): {float_up(root_up(self.squared)):.6g}"
+        head = f"{'  ' * indent}{self.rule}({given}): {rounded_up(root_up(self.squared))}"
         return [head, *(line for p in self.premises for line in p.lines(indent + 1))]
 
     def assumptions(self) -> tuple[str, ...]:
@@ -204,6 +205,12 @@ def _exact(value: Number) -> Fraction:
     if isinstance(value, Fraction) and type(value.numerator) is type(value.denominator) is int:
         return value
     return Fraction(int(value.numerator), int(value.denominator))
+
+
+def rounded_up(value: Fraction) -> str:
+    """Return a bound as text of six digits that is not below it."""
+    upward = Context(prec=6, rounding=ROUND_CEILING)
+    return f"{float(upward.create_decimal(repr(float_up(value)))):g}"
 
 
 def _short(value: Fraction | str) -> str:

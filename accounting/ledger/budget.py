@@ -21,7 +21,7 @@ Traceback (most recent call last):
 dpledger.accounting.ledger.budget.BudgetExceeded: Expected mu² <= 0.0718514 in all: ...
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -34,7 +34,7 @@ from ...mechanisms.sensitivity import float_up
 from ..accountants import ZcdpAccountant, tightest_accountant
 from ..composition import Composition, UnpricedMechanism, composed
 from ..gaussian.exact import epsilon_from_delta, mu_from_epsilon_delta
-from ..numbers.enclosure import Enclosure, ball_of, fraction_of, shown_in_full
+from ..numbers.enclosure import Enclosure, ball_of, fraction_of, shown_down, shown_in_full, shown_up
 from ..numbers.notions import ApproxDp, Exact, Gdp, Rdp, Zcdp
 from .renyi_filter import renyi_price
 
@@ -50,8 +50,8 @@ class BudgetExceeded(DpledgerError, RuntimeError):
         self.spent, self.asked, self.limit, self.unit = spent, asked, limit, unit
         self.remaining = limit - spent if isinstance(spent, Fraction) else Fraction(0)
         super().__init__(
-            f"Expected {unit} <= {_rounded(limit)} in all: {_rounded(spent)} is spent, "
-            f"{_rounded(asked)} was asked for, {_rounded(self.remaining)} remains. "
+            f"Expected {unit} <= {_rounded(limit, shown_down)} in all: {_rounded(spent)} is spent, "
+            f"{_rounded(asked)} was asked for, {_rounded(self.remaining, shown_down)} remains. "
             "Nothing of it was released."
         )
 
@@ -63,9 +63,9 @@ def _exceeded(spent: Exact, asked: Exact, limit: Fraction, unit: str) -> BudgetE
     return BudgetExceeded(spent=spent, asked=asked, limit=limit, unit=unit)
 
 
-def _rounded(cost: Exact) -> str:
+def _rounded(cost: Exact, shown: Callable[..., str] = shown_up) -> str:
     # what is asked for may be larger than any float
-    return f"{float_up(cost) if isinstance(cost, Fraction) else cost:.6g}"
+    return shown(float_up(cost) if isinstance(cost, Fraction) else cost, digits=6)
 
 
 @dataclass(frozen=True, slots=True)

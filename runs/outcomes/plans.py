@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...accounting.guarantees import compare_conversions
 from ...accounting.ledger.file_names import write_over
-from ...accounting.numbers.enclosure import shown_in_full, shown_up
+from ...accounting.numbers.enclosure import shown_down, shown_in_full, shown_up
 from ...audits.outcome import Outcome, Row, TextColumns, grade_rows, guarantee_data, shown
 from ...mechanisms.errors import InvalidParameter
 from ...mechanisms.events import GaussianStep
@@ -79,8 +79,9 @@ def _plan_rows(planned: Plan, unit: str) -> list[Row]:
     ]
     steps = [e.mechanism for e in planned.events if isinstance(e.mechanism, GaussianStep)]
     if steps:
+        ends = (steps[0].noise_std, " (first)"), (steps[-1].noise_std, " (last)")
         rows += [
-            ("noise_std", f"{steps[0].noise_std:.6g} (first) to {steps[-1].noise_std:.6g} (last)"),
+            ("noise_std", " to ".join(shown_down(x, digits=6) + which for x, which in ends)),
             ("sensitivity", "\n".join(steps[0].sensitivity.derivation.lines())),
         ]
     rows += [("UNPROTECTED", reason) for reason in found.unprotected]

@@ -24,6 +24,7 @@ from scipy.special import betaincinv, fdtr, fdtrc, nctdtr, ndtr, ndtri
 from scipy.stats import binom, normaltest
 
 from ..accounting.gaussian.exact import epsilon_from_delta, mu_from_epsilon_delta
+from ..accounting.numbers.enclosure import shown_down
 from ..accounting.numbers.notions import ApproxDp, Gdp
 from ..mechanisms.errors import (
     InvalidParameter,
@@ -375,7 +376,7 @@ class GaussianFamily:
             delta=delta,
             confidence=self.confidence,
             conditions_met=objection is None,
-            detail=objection or f"mu at least {mu:.6g}",
+            detail=objection or f"mu at least {shown_down(mu, digits=6)}",
         )
 
     def interval(self, scores: Scores) -> MuInterval | None:

@@ -122,7 +122,13 @@ class Journal:
         return int(number)
 
     def runs(self, kind: str) -> set[str]:
-        """Return the runs, or plans' subjects, of which there is an entry of a kind."""
+        """Return the runs, or plans' subjects, of which there is an entry of a kind.
+
+        Args:
+            kind: as for `get`; of a coordinator's runs the subjects of their plans.
+
+        Empty where there is none.
+        """
         with self._lock:
             rows = self._connection.execute("SELECT DISTINCT run FROM kept WHERE kind = ?", (kind,))
             return {run for (run,) in rows}

@@ -202,4 +202,7 @@ def _yaml(value: Mapping[str, object], indent: str = "") -> Iterator[str]:
             lines = list(_yaml(inner, indent + "  "))
             yield from ([f"{indent}{key}:", *lines] if lines else [])
         elif inner != "":
-            yield f"{indent}{key}: {json.dumps(inner, ensure_ascii=False)}"
+            text = json.dumps(inner, ensure_ascii=False)
+            if isinstance(inner, float) and "." not in text:
+                text = text.replace("e", ".0e")  # to YAML 1.1 a number without a point is a text
+            yield f"{indent}{key}: {text}"

@@ -482,7 +482,11 @@ class Participation:
 
 
 def _put_aside(files: tuple[Path, ...]) -> None:
-    """Rename files, those that are there, to `name.1.ext`, or the first number that is free."""
+    """Rename files, those that are there, to `name.1.ext`, or the first number that is free.
+
+    Args:
+        files: of one run, which get one number.
+    """
 
     def aside(path: Path, number: int) -> Path:
         return path.with_name(f"{path.stem}.{number}{path.suffix}")

@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -174,9 +176,8 @@ def new_folder(
     Raises `FileExistsError` if `out` already holds files of a run, finished or broken off: nothing
     of it is overwritten, and no page of one run lies beside the model of another.
     """
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
-    folder = out or Path("dpledger-runs") / f"{name}-{stamp}-{os.getpid()}"
     try:
+        folder = out or _fresh(Path("dpledger-runs"), name)
         folder.mkdir(parents=True, exist_ok=True)
         taken = any((folder / file).exists() for file in _OF_A_RUN)
         own = {(folder / file).resolve() for file in (*_OF_A_RUN, *_COPIES)}
@@ -185,11 +186,30 @@ def new_folder(
         taken |= any(path.exists() and path.read_bytes() != text for path, text in there)
     except OSError as error:
         raise ConfigurationError(
-            f"out={folder} must be a folder that can be made ({error.strerror}); choose another"
+            f"out={out or 'dpledger-runs'} must be a folder that can be made ({error.strerror}); "
+            "choose another"
         ) from error
     if taken:
         raise _taken(folder)
     return folder
+
+
+def _fresh(parent: Path, name: str) -> Path:
+    """Make a folder that nobody else has, and return it: making it is what takes its name.
+
+    Args:
+        parent: of all runs without a folder of their own.
+        name: of the run; second, process and, for a second run in it, a number follow.
+
+    Raises `OSError` where none can be made.
+    """
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    for number in count():
+        folder = parent / f"{name}-{stamp}-{os.getpid()}{f'-{number}' if number else ''}"
+        with suppress(FileExistsError):
+            folder.mkdir(parents=True)
+            return folder
+    raise AssertionError  # there is always a number more
 
 
 def journal_folder(folder: Path, *anchors: Path) -> Path:

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from dpledger.mechanisms import (
     PrivateDataset,
     declared,
 )
+from dpledger.runs.training import new_folder
 from dpledger.solvers import Logistic
 
 ADD = Adjacency.ADD_REMOVE_ONE
@@ -87,3 +90,14 @@ def test_a_cut_sample_of_nobody_is_one_of_the_neighbours_record() -> None:
 
     cut = epsilon("TruncatedSubsampledGaussianDpEvent", fields)
     assert cut == pytest.approx(epsilon("GaussianDpEvent", {"noise_multiplier": 0.1}), rel=1e-9)
+
+
+def test_runs_of_one_second_have_folders_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two threads of one process got one folder, and the files of one run were gone."""
+    monkeypatch.chdir(tmp_path)
+    with ThreadPoolExecutor(8) as pool:
+        folders = set(pool.map(lambda _: new_folder(None, "run"), range(24)))
+    assert len(folders) == 24
+    assert all(folder.is_dir() for folder in folders)

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from ...accounting.check.reading import CertificateWrong, Undecided
 from ...accounting.composition import UnpricedMechanism
 from ...accounting.ledger import Ledger, TamperedLedger
 from ...accounting.ledger.ledger import RunSummary
+from ...accounting.ledger.proofs import graded_certificate, graded_verdict
 from ...accounting.numbers.enclosure import shown_down, shown_in_full, shown_up
 from ...accounting.numbers.grade import Grade
 from ...accounting.proof.certificate import Uncertifiable, certify
@@ -91,17 +93,23 @@ def judge_ledger(
     )
     if not events:
         raise InvalidParameter("run", run, "of the ledger, with events")
+    proof = _proved(events, promise, fixed_in_advance=fixed)
+    kept = None if fixed else _kept_by_filter(ledger, promise)
+    if kept is not None:
+        proof, fixed = kept, True
     hashes = {summary.configuration_hash for summary in runs}
     checks = (
         Check("ledger", f"{verified.rows} rows, chain intact; head {verified.head}", passed=True),
         *(check for summary in runs for check in _kept(summary)),
         _noise(sources, sharing),
-        _proved(events, promise, fixed_in_advance=fixed),
+        proof,
         _crosschecked(events, promise),
         Check("attack", NOT_ATTACKED) if attack is None else attack(hashes),
     )
     finding = final_verdict(judged_events(events, promise), checks, fixed_in_advance=fixed)
-    if not fixed:  # a proof of these events is none of what the run spent
+    if kept is not None and finding.verdict is ClaimVerdict.HOLDS:
+        finding = replace(finding, reason=f"{kept.text}: {finding.reason}")
+    if not fixed or kept is not None:  # a proof of these events is none of what the run spent
         evidence = (
             replace(each, delta=None) if isinstance(each, DerivationEvidence) else each
             for each in finding.evidence
@@ -185,6 +193,28 @@ def _proved(events: list[Event], promise: OwnPromise, *, fixed_in_advance: bool)
         return Check("certificate", f"an estimate, {text}, as if these events had been planned")
     text += f", proved in {verdict.steps} steps"
     return Check("certificate", text, passed=True)
+
+
+def _kept_by_filter(ledger: Ledger, promise: OwnPromise) -> Check | None:
+    """Return the proof that the ledger's budget, whose filter let all of it happen, is within a
+    promise of an epsilon; None where it is not, or cannot be proved.
+
+    It holds however runs were chosen, and whenever they ended.
+    """
+    if ledger.filtered is None or not isinstance(promise, PromisedEpsilon) or not promise.delta:
+        return None
+    try:
+        certificate, grade = graded_certificate(ledger, delta=promise.delta)
+        verdict, proved_grade = graded_verdict(certificate.to_json_bytes(), ledger)
+    except (Uncertifiable, Undecided, NotProved, CertificateWrong, UnpricedMechanism):
+        return None
+    _, epsilon = delta_and_epsilon(verdict) or (None, Fraction(0))
+    if {grade, proved_grade} != {Grade.ENCLOSED} or epsilon > promise.epsilon:
+        return None
+    shown = f"epsilon {shown_up(float_up(epsilon))} at delta {shown_in_full(promise.delta)}"
+    return Check(
+        "certificate", f"{shown} of the ledger's budget, proved by its filter", passed=True
+    )
 
 
 def _crosschecked(events: list[Event], promise: OwnPromise) -> Check:

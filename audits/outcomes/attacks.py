@@ -53,7 +53,8 @@ def attack_outcome(pair: NeighbourPair, result: AttackResult) -> Outcome:
         ("largest provable", f"{result.ceiling:.4g} with so many trials"),
     ]
     if (measured := result.measured_mu) is not None:
-        rows.append(("measured mu", f"[{measured.lower:.4f}, {measured.upper:.4f}] (99 %)"))
+        ends = shown_down(measured.lower, digits=4), shown_up(measured.upper, digits=4)
+        rows.append(("measured mu", f"[{', '.join(ends)}] (99 %)"))
         if pair.share is not None:
             expected = f"{pair.share * result.claimed_mu:.4f} ({pair.share:.3f} x planned)"
             rows.append(("exact mu of pair", expected))

@@ -75,8 +75,8 @@ def _verdict_outcome(found: FederationVerdict, title: str) -> Outcome:
     rows: tuple[Row, ...] = (
         *((("SIMULATION", simulated),) if found.simulation else ()),
         ("proved", f"{shown(found.joint.values)} per record, {found.joint.adjacency}"),
-        ("run", found.run),
-        ("plan", found.subject),
+        ("run, by its file", found.run),
+        ("plan, by its file", found.subject),
         ("models", "the same at all parties" if found.same_model else "each party's own"),
         *(("assumption", text) for text in found.assumptions),
     )

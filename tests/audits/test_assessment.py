@@ -50,3 +50,16 @@ def test_the_control_of_an_honest_run_rarely_fails() -> None:
     nulls = [Scores(*generator.normal(0.5, 1.0, (2, 200))) for _ in range(150)]
     failed = sum(assessed(null, null, 0.5).null_control.positive for null in nulls)
     assert failed <= 0.05 * 150 + 4 * (0.05 * 150) ** 0.5
+
+
+def test_the_interval_of_the_measured_mu_is_shown_outward() -> None:
+    """Rounded to nearest, its ends lay inside the interval that holds the confidence."""
+    generator = np.random.default_rng(21)
+    pair = NeighbourPair(None, None, None, "pair")  # type: ignore[arg-type]
+    for _ in range(8):
+        found = assessed(Scores(*generator.normal(0.0, 1.0, (2, 300))), Scores(LEVEL, LEVEL))
+        measured = found.measured_mu
+        assert measured is not None
+        shown = dict(attack_outcome(pair, found).rows)["measured mu"]
+        lower, upper = (float(end) for end in shown.partition("]")[0].strip("[").split(", "))
+        assert lower <= measured.lower < measured.upper <= upper

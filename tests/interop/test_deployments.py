@@ -49,7 +49,7 @@ def test_an_entry_is_yaml_with_the_registrys_fields_and_an_epsilon_rounded_up():
     for name in ("name", "data_curators", "description", "intended_use", "data_product_region"):
         assert inside["basic"][name] == STATED[name]
     assert inside["privacy_loss"]["privacy_parameters"]["epsilon"] == found.epsilon.upper_float
-    assert float(inside["privacy_loss"]["privacy_parameters"]["delta"]) == 1e-5
+    assert inside["privacy_loss"]["privacy_parameters"]["delta"] == 1e-5
     assert inside["implementation"] == {"mechanisms": "GaussianStep on Poisson samples"}
     assert "unprotected_quantities" not in inside["dp_variant"]
 

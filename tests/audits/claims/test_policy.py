@@ -6,6 +6,8 @@ Law: a library that judges a ledger answers as `claims check --ledger` does.
 import pytest
 
 from dpledger.accounting.ledger import MemoryLedger
+from dpledger.accounting.ledger.budget import Budget
+from dpledger.accounting.numbers.notions import ApproxDp
 from dpledger.audits.claims.claim import ClaimVerdict, Finding
 from dpledger.audits.claims.finished_run import judge_ledger
 from dpledger.audits.claims.own import PromisedEpsilon, judged_events
@@ -56,6 +58,24 @@ def test_shared_noise_fails_in_the_library_too() -> None:
     assert found.finding.verdict is ClaimVerdict.FAILS
     assert [check.name for check in found.checks if check.passed is False] == ["noise"]
     assert judge_ledger(ledger, promise, run="first").finding.verdict is ClaimVerdict.FAILS
+
+
+def test_a_promise_of_the_budget_holds_however_runs_were_chosen() -> None:
+    """It was not specified, though the ledger's own certificate proves it."""
+    sensitivity = declared(1, reason="a test", adjacency=Adjacency.ADD_REMOVE_ONE)
+    event = Event(GaussianStep(sensitivity, 20.0), Context((), 1, "x", Audience.PUBLIC))
+    ledger = MemoryLedger()
+    ledger.set_budget(Budget(ApproxDp(1.0, 1e-5), Adjacency.ADD_REMOVE_ONE))
+    with ledger.run("unplanned", configuration_hash="0" * 64) as run:
+        for _ in range(4):
+            run.step(event)
+    judged = judge_ledger(ledger, PromisedEpsilon(1.2, 1e-5))
+    assert judged.finding.verdict is ClaimVerdict.HOLDS
+    assert "of the ledger's budget, proved by its filter" in judged.finding.reason
+    # below the budget it depends on what may still be chosen
+    assert judge_ledger(ledger, PromisedEpsilon(0.99, 1e-5)).finding.verdict is (
+        ClaimVerdict.UNSPECIFIED
+    )
 
 
 def test_a_check_that_nobody_could_make_has_not_passed() -> None:

@@ -122,6 +122,10 @@ def tree_of_mechanism(mechanism: Mechanism) -> EventTree:
             )
 
 
+_MOST_SHIFTS = 500
+"""Of a mixture that is written out: exact chances of so many take a second."""
+
+
 def _tree(name: str, **fields: Any) -> EventTree:
     return EventTree(name, fields)
 
@@ -135,6 +139,11 @@ def _tree_of_accumulated(mechanism: AccumulatedPoisson) -> EventTree:
     noise = _tree_of_noise(mechanism.event)
     if noise.name != "GaussianDpEvent":
         return noise
+    if mechanism.batches > _MOST_SHIFTS:
+        raise Untranslatable(
+            f"AccumulatedPoisson with batches={mechanism.batches} must have {_MOST_SHIFTS} at most:"
+            " a shift for each number of samples that a record is in."
+        )
     n, q = mechanism.batches, Fraction(mechanism.rate)
     chances = [comb(n, j) * q**j * (1 - q) ** (n - j) for j in range(n)]
     lower = [float_down(chance) for chance in chances]

@@ -22,7 +22,13 @@ from weakref import WeakSet
 import numpy as np
 
 from .clipping import SQUARE_EXPONENT, cut_to_bound
-from .errors import InvalidParameter, require_magnitude
+from .errors import (
+    InvalidParameter,
+    require_magnitude,
+    require_nonnegative,
+    require_positive_int,
+)
+from .labels import LabelDomain
 from .protocols import FloatArray, Loss
 from .records import IntArray
 from .stated_loss import BLOCK, StatedLoss
@@ -30,6 +36,11 @@ from .stated_loss import BLOCK, StatedLoss
 _LEAST_SCORES, _MOST_LABELS = 64, 1024
 _SLACK = 1e-9
 """Relative to the stated bound: what rounding may add to a slope that keeps its word."""
+
+_FAR_OUT = (*range(-4, 12), *range(12, 500, 8))
+"""Powers of two at which slopes are compared along a line: up to about 1e150."""
+
+_CONVEX = "convex in the score, however large"
 
 _tried: set[tuple[object, ...]] = set()
 """Types and fields of frozen losses that passed, and the trial: they cannot change, so that once is
@@ -52,22 +63,31 @@ def stated(loss: Loss) -> StatedLoss:
         if loss in _made:
             return loss
         loss = loss.loss
-    if not hasattr(loss, "derivative_bound"):
-        raise InvalidParameter("loss", loss, "a loss, as Logistic()")
-    require_magnitude("loss.derivative_bound", Fraction(loss.derivative_bound), SQUARE_EXPONENT)
-    gap = getattr(loss, "label_gap_bound", None)
-    bend = loss.curvature_bound
-    read = StatedLoss(
-        loss,
-        int(loss.outputs),
-        loss.label_domain,
-        Fraction(loss.derivative_bound),
-        None if bend is None else Fraction(bend),
-        None if gap is None else Fraction(gap),
-    )
+    read = _read(loss)
     _once("elementwise", read, _try_elementwise)
     _made.add(read)
     return read
+
+
+def _read(loss: Loss) -> StatedLoss:
+    """Return a loss with what it states, of plain numbers: NumPy's whole ones wrap round.
+
+    Raises `InvalidParameter` for what is missing, or is none of its kind.
+    """
+    names = ("derivative_bound", "outputs", "label_domain", "curvature_bound", "derivative")
+    if missing := [name for name in names if not hasattr(loss, name)]:
+        raise InvalidParameter("loss", loss, f"a loss, as Logistic(), with {', '.join(missing)}")
+    require_magnitude("loss.derivative_bound", loss.derivative_bound, SQUARE_EXPONENT)
+    require_positive_int("loss.outputs", loss.outputs)
+    if not isinstance(loss.label_domain, LabelDomain):
+        raise InvalidParameter("loss.label_domain", loss.label_domain, "a LabelDomain, as SIGNS")
+    optional = {name: getattr(loss, name, None) for name in ("curvature_bound", "label_gap_bound")}
+    for name, value in optional.items():
+        if value is not None:
+            require_nonnegative(f"loss.{name}", value)
+    bend, gap = (None if value is None else Fraction(value) for value in optional.values())
+    bound = Fraction(loss.derivative_bound)
+    return StatedLoss(loss, loss.outputs, loss.label_domain, bound, bend, gap)
 
 
 def require_convex(loss: StatedLoss) -> None:
@@ -212,7 +232,11 @@ def _batches(labels: FloatArray, outputs: int) -> Iterator[IntArray]:
 
 
 def _try_convex(loss: StatedLoss) -> None:
-    """Compare slopes at two points of random lines, far apart and close together."""
+    """Compare slopes at two points of random lines, far apart and close together.
+
+    Then at points ever further out: where exponentials overflow, a slope that is no number, or 0,
+    falls, and all records beyond follow one another over the edge.
+    """
     (start, labels), rng = _drawn(loss), np.random.default_rng(1)
     count = len(labels)
     reach = 10.0 ** rng.uniform(-3, 2, size=(count, *(1,) * (start.ndim - 1)))
@@ -227,15 +251,24 @@ def _try_convex(loss: StatedLoss) -> None:
         slack = _SLACK * float(loss.derivative_bound)
         size = np.sqrt(np.square(second.reshape(count, -1)).sum(axis=-1))
         steep = f"one whose slopes are at most derivative_bound={loss.derivative_bound}"
-        over = size > float(loss.derivative_bound) + slack
+        over = ~(size <= float(loss.derivative_bound) + slack)  # not a number is over, too
         _refuse(loss, over, (centre, end, labels), (first, second), steep)
-        _refuse(loss, rise < -slack, (centre, end, labels), (first, second), "convex in the score")
+        _refuse(loss, ~(rise >= -slack), (centre, end, labels), (first, second), _CONVEX)
         if loss.curvature_bound is not None:
             most = float(loss.curvature_bound) * length * (1.0 + _SLACK) + slack
             words = (
                 f"one whose slopes move by at most curvature_bound={loss.curvature_bound} a unit"
             )
-            _refuse(loss, far > most, (centre, end, labels), (first, second), words)
+            _refuse(loss, ~(far <= most), (centre, end, labels), (first, second), words)
+    line = start / np.sqrt(np.square(start).reshape(count, -1).sum(axis=-1)).reshape(reach.shape)
+    before, reached, last = np.zeros_like(start), -np.inf, _slopes(loss, 0 * start, labels)
+    for power in _FAR_OUT:
+        point = line * 2.0**power
+        found = _slopes(loss, point, labels)
+        along = (found * line).reshape(count, -1).sum(axis=-1)
+        falls = ~(along >= reached - slack)
+        _refuse(loss, falls, (before, point, labels), (last, found), _CONVEX)
+        before, reached, last = point, along, found
 
 
 def _try_label_gap(loss: StatedLoss) -> None:

@@ -1,11 +1,44 @@
 """Computations on private numbers, of which nothing is heard but their result."""
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
 
 import numpy as np
 
 from .errors import DpledgerError, InvalidParameter
 from .protocols import FloatArray
+
+_quiet = ContextVar("quiet", default=False)
+
+
+class _WhereQuiet:
+    """Stands in a filter of warnings where a regular expression of their text does."""
+
+    def match(self, _text: str) -> bool:
+        """Return whether this thread computes on private numbers now, whatever the text."""
+        return _quiet.get()
+
+
+_IGNORED: Any = ("ignore", _WhereQuiet(), Warning, None, 0)
+"""A filter of the whole process that concerns what is computed in silence alone: one that is put
+there and taken away again would be in the way of other threads' filters."""
+
+
+@contextmanager
+def silence() -> Generator[None]:
+    """Let nothing be heard of floating-point errors, and of warnings of what is called inside."""
+    filters: Any = warnings.filters
+    if not filters or filters[0] is not _IGNORED:
+        filters.insert(0, _IGNORED)
+    token = _quiet.set(True)
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    finally:
+        _quiet.reset(token)
 
 
 def quietly(compute: Callable[[], FloatArray]) -> FloatArray:
@@ -20,7 +53,7 @@ def quietly(compute: Callable[[], FloatArray]) -> FloatArray:
     Raises `InvalidParameter` in place of all that is not ours, `MemoryError` without its sizes.
     """
     try:
-        with np.errstate(all="ignore"):
+        with silence():
             return compute()
     except DpledgerError:
         raise

@@ -7,7 +7,7 @@ read-only. On data m is always `BLOCK`, and what is missing are copies of the fi
 products over outputs then round alike however many records there are, and whichever are left when
 one of them raises. What a loss answers is a new array of that shape, of real numbers. A record for
 which it answers otherwise, or raises, has slope 0: that too is a function of its own score and
-label, so that nothing fails because of the data, and no error carries a private number.
+label, so that nothing fails because of the data, and no error or warning carries a private number.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 
 from .labels import LabelDomain
 from .protocols import FloatArray, Loss
+from .quiet import silence
 from .sensitivity import Sensitivity, concatenated, declared
 
 BLOCK = 256
@@ -70,8 +71,11 @@ class StatedLoss:
         while parts:
             part = parts.pop()
             try:
-                found[part] = self.in_a_block(flat[part], each[part])
-            except Exception:  # for all records of a part: which of them it was is found by halving
+                with silence():
+                    found[part] = self.in_a_block(flat[part], each[part])
+            except KeyboardInterrupt:
+                raise
+            except BaseException:  # an exit, too: which of the records it was is found by halving
                 middle = (part.start + part.stop) // 2
                 if part.start < middle:
                     parts += [slice(part.start, middle), slice(middle, part.stop)]

@@ -12,7 +12,9 @@ from dpledger.audits.claims.finished_run import judge_ledger
 from dpledger.audits.claims.own import PromisedEpsilon
 from dpledger.audits.watching import Look, Watcher
 from dpledger.interop import import_into
+from dpledger.interop.dp_events import Untranslatable, tree_of_mechanism
 from dpledger.mechanisms import (
+    AccumulatedPoisson,
     Adjacency,
     AdjacencyMismatch,
     Audience,
@@ -80,6 +82,13 @@ def test_what_no_rule_prices_is_undecided_and_no_error() -> None:
     assert judged.finding.verdict is ClaimVerdict.UNDECIDED
     (cross,) = (each for each in judged.checks if each.name == "cross-check")
     assert cross.passed is None
+
+
+def test_a_sum_of_very_many_samples_is_not_written_out_for_others() -> None:
+    """The cross-check of such a ledger did not end."""
+    with pytest.raises(Untranslatable, match="batches=501 must have 500 at most"):
+        tree_of_mechanism(AccumulatedPoisson(gaussian(ADD), 0.01, 501))
+    assert tree_of_mechanism(AccumulatedPoisson(gaussian(ADD), 0.01, 5)).fields
 
 
 def test_what_no_rule_prices_is_not_imported(tmp_path: Path) -> None:

@@ -114,12 +114,12 @@ def priced(
         return ClaimPrice(Enclosure.hull(Enclosure.of(0), Enclosure.of(inf)), str(refused))
 
 
-def _tells_all(mechanism: Mechanism, delta: float | None) -> bool:
-    """Return whether some data lose everything: what moves has no noise at all, on all records.
+def _tells_all(mechanism: Mechanism, delta: float) -> bool:
+    """Return whether some data lose everything: what moves has no noise, on a sample that a record
+    is in more often than delta.
 
-    At delta 0, and by mu or rho (None), they do by none on a sample, too; at 0 by normal noise of
-    any size. An answer that is never given tells all where there are two, or the chance of it is
-    above delta.
+    At delta 0 normal noise of any size is none. An answer that is never given tells all where there
+    are two, or the chance of it is above delta.
     """
     match mechanism:
         case Repeated(event):
@@ -132,17 +132,19 @@ def _tells_all(mechanism: Mechanism, delta: float | None) -> bool:
             found = mechanism.noise_std == 0 or delta == 0
             return found and mechanism.sensitivity.squared > 0
         case RandomisedResponse(truth, categories):
-            others = 1 / Fraction(categories - 1)
-            return truth == 1 or (truth == 0 and others > (delta or 0))
+            return truth == 1 or (truth == 0 and 1 / Fraction(categories - 1) > delta)
         case UnprotectedRelease():
             return True
         case GaussianMixtureStep():
-            drawn = mechanism.rate > 0 and mechanism.sampled.squared > 0
-            return not delta and (drawn or mechanism.constant.squared > 0)
+            drawn = mechanism.rate > delta and mechanism.sampled.squared > 0
+            bare = mechanism.noise_std == 0 or delta == 0
+            return bare and (drawn or mechanism.constant.squared > 0)
         case PoissonSampled() | AccumulatedPoisson():
-            return not delta and mechanism.rate > 0 and _tells_all(mechanism.event, 0.0)
-        case SampledWithoutReplacement() | SampledWithReplacement():
-            return not delta and _tells_all(mechanism.event, 0.0)
+            return mechanism.rate > delta and _tells_all(mechanism.event, delta)
+        case SampledWithoutReplacement(event, batch, records):
+            return Fraction(batch, records) > delta and _tells_all(event, delta)
+        case SampledWithReplacement(event, _, records):
+            return Fraction(1, records) > delta and _tells_all(event, delta)
 
 
 def delta_left(delta: float, steps: Sequence[tuple[float, int]]) -> float | None:

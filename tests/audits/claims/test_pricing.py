@@ -6,11 +6,19 @@ import pytest
 
 from dpledger.accounting.guarantees import guarantee
 from dpledger.accounting.numbers.work import WorkExhausted, limited, spend
-from dpledger.audits.claims.own import PromisedEpsilon, judged_events
+from dpledger.audits.claims.claim import ClaimVerdict
+from dpledger.audits.claims.own import (
+    OwnPromise,
+    PromisedEpsilon,
+    PromisedMu,
+    PromisedRho,
+    judged_events,
+)
 from dpledger.audits.claims.pricing import priced
 from dpledger.mechanisms import Adjacency, Audience, Context, Event, GaussianStep, declared
 from dpledger.mechanisms.errors import InvalidParameter
 from dpledger.mechanisms.events import (
+    AccumulatedPoisson,
     LaplaceStep,
     Mechanism,
     PoissonSampled,
@@ -31,6 +39,25 @@ def gaussian(noise_std: float = 4.0, adjacency: Adjacency = ZERO_OUT) -> Gaussia
 
 def laplace(scale: float) -> LaplaceStep:
     return LaplaceStep(declared(1, "a test", adjacency=ZERO_OUT, norm=Norm.L1), scale)
+
+
+@pytest.mark.parametrize(
+    "promise", [PromisedEpsilon(1.0, DELTA), PromisedRho(1.0), PromisedMu(1.0)], ids=repr
+)
+def test_no_noise_on_a_sample_refutes_where_records_are_in_it_more_often_than_delta(
+    promise: OwnPromise,
+) -> None:
+    bare = gaussian(0.0, Adjacency.REPLACE_ONE)
+    for mechanism in (
+        bare,
+        PoissonSampled(gaussian(0.0), 1.0),
+        PoissonSampled(gaussian(0.0), 0.5),
+        AccumulatedPoisson(gaussian(0.0), 1.0, 3),
+        SampledWithoutReplacement(bare, 1, 99),
+    ):
+        assert judged_events(listed(mechanism), promise).verdict is ClaimVerdict.FAILS
+    for rare in (PoissonSampled(gaussian(0.0), 1e-7), SampledWithoutReplacement(bare, 1, 10**7)):
+        assert judged_events(listed(rare), promise).verdict is not ClaimVerdict.FAILS
 
 
 def listed(*mechanisms: Mechanism) -> tuple[Event, ...]:

@@ -165,7 +165,8 @@ class TrainingRun:
             adjacency: an `Adjacency`, or its text.
             records: number of records, public.
             batch: (expected) records of a batch that is computed at once.
-            rate: in place of batch / records.
+            rate: in place of batch / records; of cyclic-poisson, in place of batch and records, the
+                rate within a group: cycle · batch / records.
             steps: number of optimiser steps, exact.
             epochs: in place of steps; rounded up to whole steps.
             accumulation: parts of `batch` records in which a batch, drawn at once, is computed: no
@@ -191,6 +192,11 @@ class TrainingRun:
         turns = _turns(steps, epochs, of_all)
         releases = turns and ceil(Fraction(turns, cycle or 1))
         if cycle is not None:
+            if rate is not None and records is not None:
+                allowed = (
+                    "left out with cyclic-poisson and records: a rate is of one group; state batch"
+                )
+                raise InvalidParameter("rate", rate, allowed)
             share = _of_group(share, records, cycle, records_per_unit)
         if scheme is Sampling.SHUFFLED:
             releases = _once_an_epoch(turns, epochs, share)

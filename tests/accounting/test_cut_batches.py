@@ -261,6 +261,17 @@ def test_a_record_pays_for_the_turns_of_its_group(relation) -> None:
     assert (epochs.steps, epochs.run.releases) == (469, 47)
 
 
+def test_a_stated_rate_is_of_a_group_and_not_beside_the_number_of_records() -> None:
+    """With the number of records beside it, it was once of a group and once of all."""
+    settings: dict[str, Any] = {"sampling": "cyclic-poisson", "adjacency": ZERO, "cycle": 10}
+    bare = TrainingRun.of(**settings, rate=0.1, epochs=5)
+    sized = TrainingRun.of(**settings, batch=10, records=1000, epochs=5)
+    assert (sized.rate, sized.steps, sized.releases) == (0.1, bare.steps, bare.releases)
+    for rate in (0.1, 0.01):
+        with pytest.raises(InvalidParameter, match="a rate is of one group; state batch"):
+            TrainingRun.of(**settings, rate=rate, epochs=5, records=1000)
+
+
 def test_of_a_stated_rate_an_epoch_is_as_many_steps_as_all_groups_take() -> None:
     run = TrainingRun.of(sampling="cyclic-poisson", adjacency=ZERO, rate=0.125, cycle=4, epochs=3)
     assert (run.steps, run.releases, run.rate) == (96, 24, 0.125)

@@ -77,7 +77,7 @@ training_options = options(
     click.option("--adjacency", help="add-remove-one, zero-out-one or replace-one."),
     click.option("--records", type=int, help="Number of records, public."),
     click.option("--batch", type=int, help="(Expected) records of a batch."),
-    click.option("--rate", type=float, help="In place of --batch / --records; cyclic: of one group."),
+    click.option("--rate", type=float, help="In place of --batch / --records; cyclic: of a group."),
     click.option("--steps", type=int, help="Optimiser steps, exact."),
     click.option("--epochs", type=float, help="In place of --steps; rounded up to whole steps."),
     click.option("--accumulation", type=int, default=1, help="Parts a batch is computed in."),

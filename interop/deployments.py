@@ -196,7 +196,12 @@ def _names(mechanism: Mechanism) -> Iterator[str]:
 
 
 def _yaml(value: Mapping[str, object], indent: str = "") -> Iterator[str]:
-    """Yield the lines of nested mappings; scalars and lists as JSON, which YAML 1.2 contains."""
+    """Yield the lines of nested mappings; scalars and lists as JSON, which YAML 1.2 contains.
+
+    Args:
+        value: mappings, texts, numbers, and lists of texts; what is empty is left out.
+        indent: of the lines.
+    """
     for key, inner in value.items():
         if isinstance(inner, Mapping):
             lines = list(_yaml(inner, indent + "  "))

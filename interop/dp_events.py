@@ -131,10 +131,10 @@ def _tree(name: str, **fields: Any) -> EventTree:
 
 
 def _tree_of_accumulated(mechanism: AccumulatedPoisson) -> EventTree:
-    """Return a record's binomial number of shifts, in units of the sensitivity.
+    """Return a record's binomial number of shifts, in units of the sensitivity; of few samples.
 
     Chances are doubles that add up to one or a hair less, as theirs must: what a rounding down
-    leaves over goes to the largest shift.
+    leaves over goes to the largest shift. Raises `Untranslatable` for more than `_MOST_SHIFTS`.
     """
     noise = _tree_of_noise(mechanism.event)
     if noise.name != "GaussianDpEvent":

@@ -53,9 +53,9 @@ _made: WeakSet[StatedLoss] = WeakSet()
 def stated(loss: Loss) -> StatedLoss:
     """Return a loss as it states itself now, tried: its slopes are elementwise, on random scores.
 
-    A frozen dataclass of numbers, texts and such dataclasses is tried once for its types and
-    fields, whatever it says it equals; any other loss may have changed since, and is tried every
-    time.
+    A frozen dataclass of the program's own, of numbers, texts and such dataclasses, is tried once
+    for its types and fields, whatever it says it equals; any other loss may have changed since, or
+    the constants that it reads, and is tried every time.
 
     Raises `InvalidParameter` for a loss that random scores refute.
     """
@@ -115,8 +115,8 @@ def require_label_gap(loss: StatedLoss) -> None:
 
 
 def _once(trial: str, loss: StatedLoss, tried: Callable[[StatedLoss], None]) -> None:
-    """Run a trial; of a loss that cannot change, once only."""
-    key = _identity(loss.loss)
+    """Run a trial; of a loss that cannot change, once only: what a caller's reads may change."""
+    key = None if loss.foreign else _identity(loss.loss)
     if key is None:
         tried(loss)
     elif (trial, *key) not in _tried:

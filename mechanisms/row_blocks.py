@@ -65,6 +65,21 @@ def require_unmasked(name: str, values: Any) -> None:
         )
 
 
+def require_untimed(name: str, values: Any) -> None:
+    """Raise `InvalidParameter` for times: NumPy gives all the unit of the finest among them.
+
+    Args:
+        name: what they are called.
+        values: an array, a list, or a frame, whose columns' types are looked at.
+    """
+    types = list(getattr(values, "dtypes", ())) if hasattr(values, "columns") else []
+    if isinstance(values, np.ndarray | list | tuple):
+        with suppress(TypeError, ValueError, OverflowError):
+            types = [np.asarray(values).dtype]
+    if any(getattr(each, "kind", "") in ("m", "M") for each in types):
+        raise InvalidParameter(name, "times", "real numbers: divide them by their unit")
+
+
 @np.errstate(all="ignore")  # what a caller made an error would tell of a number
 def real_numbers(name: str, values: Any) -> FloatArray:
     """Return an array of binary64, or raise `InvalidParameter` for what would lose a part of it."""
@@ -73,6 +88,8 @@ def real_numbers(name: str, values: Any) -> FloatArray:
     with suppress(TypeError, ValueError, OverflowError):
         array = np.asarray(values)
         kind = array.dtype.kind
+        if issubclass(array.dtype.type, np.datetime64 | np.timedelta64):
+            kind = "c"  # NumPy gives them all the unit of the finest record among them
         if kind == "O" and any(map(_is_cut, set(map(type, array.flat)) | _kinds_inside(array))):
             kind = "c"
         if kind != "c":

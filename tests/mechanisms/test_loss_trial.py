@@ -38,6 +38,7 @@ from dpledger.mechanisms.loss_trial import require_convex, stated
 from dpledger.mechanisms.sensitivity import mean_of_bounded
 from dpledger.mechanisms.stated_loss import assuming
 from dpledger.solvers.losses import (
+    ClippedLogistic,
     Hinge,
     Huber,
     LinearLoss,
@@ -269,14 +270,26 @@ class Asked(Logistic):
         return Logistic().derivative(scores, labels)
 
 
-def test_a_loss_made_of_frozen_losses_is_tried_once_for_its_fields() -> None:
+def test_a_frozen_loss_of_the_callers_is_tried_every_time() -> None:
+    """What it reads of its module may have changed."""
     stated(Shifted(Asked(), 0.25))
     tried = len(Asked.calls)
     assert tried > 0
     stated(Shifted(Asked(), 0.25))
-    assert len(Asked.calls) == tried
-    stated(Shifted(Asked(), 0.5))
     assert len(Asked.calls) == 2 * tried
+
+
+def test_a_loss_of_the_programs_is_tried_once_for_its_fields(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def asked(*_: object) -> np.ndarray:
+        raise AssertionError("tried again")
+
+    stated(ClippedLogistic(0.3725))
+    monkeypatch.setattr(ClippedLogistic, "derivative", asked)
+    stated(ClippedLogistic(0.3725))
+    with pytest.raises(InvalidParameter, match="tried again"):
+        stated(ClippedLogistic(0.3726))
 
 
 def test_a_loss_made_of_one_that_may_change_is_tried_every_time() -> None:

@@ -15,7 +15,12 @@ _quiet = ContextVar("quiet", default=False)
 
 
 class _WhereQuiet:
-    """Stands in a filter of warnings where a regular expression of their text does."""
+    """Stands in a filter of warnings where a regular expression of their text does.
+
+    Who copies filters, as scikit-learn does for its processes, copies one that matches nothing.
+    """
+
+    pattern = "(?!)"
 
     def match(self, _text: str) -> bool:
         """Return whether this thread computes on private numbers now, whatever the text."""

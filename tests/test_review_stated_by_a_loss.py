@@ -164,6 +164,35 @@ def test_minimisers_move_by_their_price_or_are_refused(
     assert (messages[0] - messages[1]) ** 2 <= step.sensitivity.squared
 
 
+class Undefined(NaiveLogistic):
+    """A loss whose slopes are no numbers anywhere."""
+
+    def derivative(self, scores: Floats, labels: Floats) -> Floats:
+        """Return none."""
+        return np.full_like(scores, np.nan)
+
+
+def test_a_loss_without_slopes_is_not_minimised() -> None:
+    data = handle(np.linspace(0.5, 1.5, 50)[:, None], SIGNS)
+    with pytest.raises(InvalidParameter, match="the slope is nan"):
+        data.strongly_convex_argmin(
+            Undefined(), modulus=1.0, linear=np.zeros(1), start=np.zeros(1), tolerance=1e-6
+        )
+
+
+def test_filters_of_warnings_can_be_copied_as_scikit_learn_copies_them() -> None:
+    """Its processes get the patterns of all filters; one had none, and every search failed."""
+    handle(np.linspace(0.5, 1.5, 50)[:, None], SIGNS).mean_gradient(Undefined(), np.ones(1))
+    with warnings.catch_warnings():
+        given: list[Any] = list(warnings.filters)
+        warnings.resetwarnings()
+        for action, message, category, _, line in given:
+            words = message if message is None or isinstance(message, str) else message.pattern
+            warnings.filterwarnings(action, words or "", category, lineno=line, append=True)
+        with pytest.warns(UserWarning, match="heard"):
+            warnings.warn("heard", UserWarning, stacklevel=1)
+
+
 SCALE = 1.0
 """A constant of a module that a loss reads, as a schedule of temperatures does."""
 

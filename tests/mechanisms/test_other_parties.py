@@ -73,9 +73,6 @@ PRIMITIVES: dict[str, Callable[[PrivateDataset], Sensitive]] = {
         start=np.zeros(5),
         weights=np.array([0.0, 1.0, 3.0, 0.5]),
     ),
-    "minimiser of undefined slopes": lambda d: d.strongly_convex_argmin(
-        Undefined(), modulus=0.1, linear=LINEAR, tolerance=1e-3, start=np.zeros(5)
-    ),
     "sample": lambda d: (
         SamplingCurator(EventList(), SeededSampler(7))
         .sample(d, FixedBatch(3))

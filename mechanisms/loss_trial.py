@@ -43,8 +43,8 @@ _FAR_OUT = (*range(-4, 12), *range(12, 500, 8))
 _CONVEX = "convex in the score, however large"
 
 _tried: set[tuple[object, ...]] = set()
-"""Types and fields of frozen losses that passed, and the trial: they cannot change, so that once is
-enough."""
+"""Types and fields of the program's frozen losses that passed, and the trial: they cannot change,
+so that once is enough."""
 
 _made: WeakSet[StatedLoss] = WeakSet()
 """What `stated` returned, as far as it is still in use."""

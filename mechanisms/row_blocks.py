@@ -88,9 +88,10 @@ def real_numbers(name: str, values: Any) -> FloatArray:
     with suppress(TypeError, ValueError, OverflowError):
         array = np.asarray(values)
         kind = array.dtype.kind
-        if issubclass(array.dtype.type, np.datetime64 | np.timedelta64):
-            kind = "c"  # NumPy gives them all the unit of the finest record among them
-        if kind == "O" and any(map(_is_cut, set(map(type, array.flat)) | _kinds_inside(array))):
+        kinds = {array.dtype.type}
+        if kind == "O":
+            kinds = set(map(type, array.flat)) | _kinds_inside(array)
+        if any(map(_is_cut, kinds)):
             kind = "c"
         if kind != "c":
             # at once: without a dtype NumPy makes texts of all numbers where there is one
@@ -108,7 +109,8 @@ def real_numbers(name: str, values: Any) -> FloatArray:
 def _is_cut(kind: type) -> bool:
     """Return whether NumPy makes other numbers of cells of this kind.
 
-    Without an imaginary part, or a mask, and of no time at all the least whole number.
+    Without an imaginary part, or a mask; of no time at all the least whole number, and of all times
+    beside each other numbers in the unit of the finest.
     """
     lossy = np.complexfloating | np.ma.MaskedArray | np.datetime64 | np.timedelta64
     return issubclass(kind, lossy)

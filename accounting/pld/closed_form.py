@@ -22,11 +22,12 @@ to δ(ε). Beyond i = N the inner sums are constant, by parity: half of A(1) ± 
 """
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from itertools import pairwise
-from math import ceil, comb, factorial, inf, log, log2
+from math import ceil, comb, factorial, inf, log, log2, nextafter
 from typing import NamedTuple
 
 from flint import arb, arb_poly, fmpz, fmpz_poly
@@ -100,14 +101,22 @@ class Curve(ABC):
     def _highest(self) -> float:
         """Return an ε > 0 at which the search for a small δ may start."""
 
-    def epsilon(self, delta: float) -> Enclosure:
-        """Return an enclosure of ε(δ), 0 < δ < 1."""
+    def epsilon(self, delta: float, known: float = inf, order: float = 0.0) -> Enclosure:
+        """Return an enclosure of ε(δ).
+
+        Args:
+            delta: in (0, 1).
+            known: an upper bound, below which it is sought.
+            order: about by how much the logarithm of δ(ε) falls there with ε; 0 if that is unknown.
+        """
+        excess = cache(partial(self._excess, delta=delta))
+        if (root := _by_secants(excess, known, order)) is not None:
+            return Enclosure(arb(self._below(root, delta)), arb(self._above(root, known, delta)))
         if self.delta(0.0).upper <= delta:
             return Enclosure(arb(0), arb(0))
         low, high = 0.0, self._highest()
         while self.delta(high).upper > delta:
             low, high = high, 2 * high
-        excess = cache(partial(self._excess, delta=delta))
         if excess(low) <= 0:
             return Enclosure(arb(0), arb(high))
         # halved to where the logarithm is smooth: beyond the largest loss there is none
@@ -118,16 +127,13 @@ class Curve(ABC):
         return Enclosure(arb(self._below(root, delta)), arb(self._above(root, high, delta)))
 
     def epsilon_upper(self, delta: float, known: float, order: float = 0.0) -> float:
-        """Return an upper bound on ε(δ) next to the least one, 0 < δ < 1, in few evaluations.
+        """Return an upper bound on ε(δ) next to the least one, in few evaluations.
 
         Args:
-            delta: in (0, 1).
-            known: an upper bound, below which it is sought.
-            order: about by how much the logarithm of δ(ε) falls there with ε; 0 if that is unknown.
+            delta, known, order: as of `epsilon`.
         """
         excess = cache(partial(self._excess, delta=delta))
-        root = _by_secants(excess, known, order) if order > 0 and 0 < known < inf else None
-        if root is not None:
+        if (root := _by_secants(excess, known, order)) is not None:
             return min(self._above(root, known, delta), known)
         tried = [known * (1 - 2.0**power) for power in _NEAR] if 0 < known < inf else []
         low, high = next(((b, a) for a, b in pairwise(tried) if excess(b) > 0), (known, known))
@@ -162,9 +168,13 @@ class Curve(ABC):
 def _by_secants(excess: Callable[[float], float], known: float, order: float) -> float | None:
     """Return a root below a point where the function is near and its slope about -order, or None.
 
-    The function is nearly a parabola, whose secants from one side stay there.
+    The function is nearly a parabola, whose secants from one side stay there. The error after a
+    step is about the product of this one and the one before: the last need not be tried.
     """
-    before, here = known, known + (f_before := excess(known)) / order
+    if not (order > 0 and 0 < known < inf):
+        return None
+    before, f_before = known, excess(known)
+    here = known + f_before / order
     for _ in range(_MOST_SECANTS):
         if not (0 < here < known and f_before != 0):
             return None
@@ -172,8 +182,8 @@ def _by_secants(excess: Callable[[float], float], known: float, order: float) ->
         if f_here == f_before:
             return None
         step = f_here * (here - before) / (f_here - f_before)
-        if abs(step) <= 2.0**-46 * here:
-            return here
+        if abs(step) * max(abs(here - before), abs(step)) * order <= 2.0**-48 * here:
+            return here - step
         before, here, f_before = here, here - step, f_here
     return None
 
@@ -183,6 +193,9 @@ class ClosedForm(Curve):
     """The privacy profile of a composition, at `bits` of precision."""
 
     knots: tuple[_Knot, ...]
+    """By rising `tops`."""
+    tops: tuple[float, ...]
+    """An upper bound on the loss of every knot."""
     shifts: int
     """The number N of Laplace shifts."""
     rest: DominatingPair | None
@@ -193,21 +206,20 @@ class ClosedForm(Curve):
     def delta(self, epsilon: float) -> Enclosure:
         """Return an enclosure of δ(ε) for ε >= 0, at most 1."""
         with precision(self.bits):
-            ball = self._delta(arb(epsilon)) + arb(0).union(self.missing)
+            ball = self._delta(epsilon) + arb(0).union(self.missing)
             return Enclosure(ball.lower().max(arb(0)), ball.upper().max(arb(0)).min(arb(1)))
 
     def _highest(self) -> float:
-        top = float(max(knot.loss.upper() for knot in self.knots))
-        return max(top * (1 + 2.0**-50), 2.0**-20)
+        return max(self.tops[-1] * (1 + 2.0**-50), 2.0**-20)
 
-    def _delta(self, epsilon: arb) -> arb:
-        total = arb(0)
+    def _delta(self, epsilon: float) -> arb:
+        total, at = arb(0), arb(epsilon)
         if self.rest is not None:
             for knot in self.knots:
-                total += knot.mass * delta_of(self.rest, epsilon - knot.loss)
+                total += knot.mass * delta_of(self.rest, at - knot.loss)
             return total
-        for knot in self.knots:
-            gap = (knot.loss - epsilon) / 2
+        for knot in self.knots[bisect_left(self.tops, epsilon) :]:
+            gap = (knot.loss - at) / 2
             if gap <= 0:
                 continue
             if not gap > 0:  # a contribution starts from zero at a knot
@@ -221,7 +233,7 @@ class ClosedForm(Curve):
         shrink = (-h).exp()
         # 2 e^(-h) (E sinh h + O (cosh h - 1)), E and O half of plus ± minus
         beyond = (plus + minus * shrink) * (1 - shrink)
-        return beyond + 2 * shrink * polynomial(h)
+        return beyond + 2 * shrink * (polynomial(h) / _factorial(self.shifts))
 
 
 def closed_form(
@@ -253,24 +265,37 @@ def _closed_form(
     bits = ceil((2 * digits + 2 * heights) / log(2)) + 4 * shifts + _GUARD_BITS
     with precision(bits):
         missing = arb(0)
-        knots = [_Knot(arb(0), arb(1), 0)]
+        knots: list[_Knot] = []
         for pair, n in lattices:
-            most = most_knots // len(knots)
+            most = most_knots // max(len(knots), 1)
             found = _lattice_knots(pair, n, digits + 48 + ceil(log(n * len(counts))), most)
             if found is None:
                 return None
             knots, missing = _sums(knots, found[0]), missing + found[1]
         for laplace_pair, n in laplace:
-            if (n + 1) * len(knots) > most_knots:
+            if (n + 1) * max(len(knots), 1) > most_knots:
                 return None
             knots = _sums(knots, _laplace_knots(laplace_pair, n))
         rest = others[0][0] if others else None
-        return ClosedForm(tuple(knots), shifts, rest, missing.upper(), bits)
+        knots = sorted(knots or [_Knot(arb(0), arb(1), 0)], key=_top)
+        tops = tuple(map(_top, knots))
+        return ClosedForm(tuple(knots), tops, shifts, rest, missing.upper(), bits)
+
+
+def _top(knot: _Knot) -> float:
+    """Return an upper bound on the loss of a knot."""
+    return nextafter(float(knot.loss.upper()), inf)
 
 
 def _sums(first: list[_Knot], second: list[_Knot]) -> list[_Knot]:
-    """Return the knots of the sum of two independent losses."""
-    return [_Knot(a.loss + b.loss, a.mass * b.mass, a.rank + b.rank) for a in first for b in second]
+    """Return the knots of the sum of two independent losses, of which the first may be none."""
+    return (
+        second
+        if not first
+        else [
+            _Knot(a.loss + b.loss, a.mass * b.mass, a.rank + b.rank) for a in first for b in second
+        ]
+    )
 
 
 class _Masses(NamedTuple):
@@ -344,29 +369,41 @@ def _lattice_knots(
 def _laplace_knots(pair: LaplaceShift, times: int) -> list[_Knot]:
     """Return the knots of so many Laplace shifts: sums of ±e, by how many are plus."""
     e = ball_of(pair.epsilon)
-    half = arb(0.5) ** times
+    fall, shrunk = (-e).exp(), [arb(0.5) ** times]
+    for _ in range(times):
+        shrunk.append(shrunk[-1] * fall)
     return [
-        _Knot((2 * j - times) * e, comb(times, j) * half * (-(times - j) * e).exp(), j)
-        for j in range(times + 1)
+        _Knot((2 * j - times) * e, comb(times, j) * shrunk[times - j], j) for j in range(times + 1)
     ]
 
 
 @lru_cache(maxsize=1024)
 def _piece_of(shifts: int, rank: int, bits: int) -> tuple[arb, arb, arb_poly]:
-    """Return A(1), A(-1) and the polynomial in h of a knot of this rank, at `bits` of precision."""
+    """Return A(1), A(-1) and N! times the polynomial in h of a knot of this rank, at `bits` of
+    precision.
+    """
     a = fmpz_poly([1, 1]) ** rank * fmpz_poly([1, -1]) ** (shifts - rank)
-    plus, minus = a(fmpz(1)), a(fmpz(-1))
-    odd, even = (plus - minus) // 2, (plus + minus) // 2
-    inner = a * fmpz_poly([1, 0] * shifts)  # sums of A_k over k <= i of one parity
+    # A(1) and A(-1): a factor of them is zero but where all signs are alike
+    plus, minus = (fmpz(2) ** shifts * (rank == alike) for alike in (shifts, 0))
+    evens, arrangements = _of_shifts(shifts)
+    inner = a * evens  # sums of A_k over k <= i of one parity
+    halves = ((plus + minus) // 2, (plus - minus) // 2)
+    terms = [(inner[i] - halves[i % 2]) * many for i, many in enumerate(arrangements)]
     with precision(bits):
-        terms = [
-            arb(inner[i] - (odd if i % 2 else even)) / whole
-            for i, whole in enumerate(_factorials(shifts))
-        ]
-        return arb(plus), arb(minus), arb_poly([arb(0), *terms])
+        return arb(plus), arb(minus), arb_poly(fmpz_poly([0, *terms]))
 
 
 @cache
-def _factorials(most: int) -> list[arb]:
-    """Return 1!, 2!, and so on, exact."""
-    return [arb(fmpz(factorial(i))) for i in range(1, most + 1)]
+def _of_shifts(shifts: int) -> tuple[fmpz_poly, list[fmpz]]:
+    """Return 1 + w² + w⁴ and so on, up to N terms; and N!/1!, N!/2!, up to N!/N!."""
+    found, many = [], fmpz(1)
+    for i in range(shifts, 0, -1):
+        found.append(many)
+        many *= i
+    return fmpz_poly([1, 0] * shifts), found[::-1]
+
+
+@cache
+def _factorial(whole: int) -> arb:
+    """Return it, exactly."""
+    return arb(fmpz(factorial(whole)))

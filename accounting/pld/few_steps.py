@@ -44,7 +44,7 @@ _SETTLED = 1e-3
 NEGLIGIBLE = 1e-7
 """The share of δ that the cut-off of a vertical line may take where it is placed for few steps."""
 
-_LOST = 1e-6
+LOST = 1e-6
 """The share of δ that it may take where it was placed by moments: ε errs by less than as much of
 itself, where δ falls by a factor of e at least over it."""
 
@@ -70,11 +70,18 @@ class Found(NamedTuple):
         value: ε or δ, an upper bound.
         path: the vertical line, or the ray, of the integral.
         integral: along it.
+        tight: whether no better one need be sought.
     """
 
     value: float
     path: Placement | RayPlacement
     integral: RayIntegral | Contour
+    tight: bool
+
+
+def possible(counts: Counts) -> bool:
+    """Return whether there may be a ray: the steps are of a kind that has one, and not many."""
+    return reaches(counts) and sum(counts.values()) <= _MOST_STEPS
 
 
 def doubtful(counts: Counts, delta: float, epsilon: float, share: float) -> bool:
@@ -84,14 +91,14 @@ def doubtful(counts: Counts, delta: float, epsilon: float, share: float) -> bool
     where this is small: no Newton step leads down from beyond the cliff.
     """
     steps = sum(counts.values())
-    if not reaches(counts) or steps > _MOST_STEPS:
+    if not possible(counts):
         return False
-    return share > _LOST or (steps <= _FEW and _about_delta(counts, epsilon / _NEAR) < delta)
+    return share > LOST or (steps <= _FEW and _about_delta(counts, epsilon / _NEAR) < delta)
 
 
 def epsilon_upper(counts: Counts, delta: float) -> Found | None:
     """Return a tight upper bound on ε(δ), 0 < δ < 1, in doubles; None where nothing gives one."""
-    if not (reaches(counts) and sum(counts.values()) <= _MOST_STEPS):
+    if not possible(counts):
         return None
     log_deltas = np.array([log(delta)])
     most = float(above_epsilons(*epsilons_by_moments(counts, log_deltas), log_deltas)[0])
@@ -117,7 +124,8 @@ def epsilon_upper(counts: Counts, delta: float) -> Found | None:
                 error = integral.delta(root).error
             epsilon = root
             if error < least:
-                best, least = Found(epsilon * (1 + 4 * EPS), path, integral), error
+                tight = error <= _TIGHT * delta
+                best, least = Found(epsilon * (1 + 4 * EPS), path, integral, tight), error
             if error <= _TIGHT * delta:
                 return best
         if best is not None:
@@ -127,7 +135,7 @@ def epsilon_upper(counts: Counts, delta: float) -> Found | None:
 
 def delta_upper(counts: Counts, epsilon: float) -> Found | None:
     """Return a tight upper bound on δ(ε), ε > 0, in doubles; None where nothing gives one."""
-    if not (epsilon > 0 and reaches(counts) and sum(counts.values()) <= _MOST_STEPS):
+    if not (epsilon > 0 and possible(counts)):
         return None
     most = chernoff_delta(counts, epsilon)[0]
     least = min(log(max(_about_delta(counts, epsilon), _LEAST_DELTA)), most)
@@ -147,7 +155,8 @@ def delta_upper(counts: Counts, epsilon: float) -> Found | None:
                 found = integral.delta(epsilon)
             upper = found.value + found.error
             if found.error < min(error, _USEFUL * found.value):
-                best, error = Found(upper, path, integral), found.error
+                tight = found.error <= _TIGHT * found.value
+                best, error = Found(upper, path, integral, tight), found.error
             if found.error <= _TIGHT * found.value:
                 return best
             if not 0 < found.value < 1:

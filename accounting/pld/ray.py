@@ -293,7 +293,7 @@ def _sampled_values(
     # log-convex: largest at one of both ends
     kept = np.maximum(size[1:], size[:-1]) > NEGLIGIBLE
     found = np.zeros((len(sums), *z.shape), np.complex128)
-    for half in np.unique(halves):
+    for half in dict.fromkeys(halves.tolist()):
         alike = np.nonzero(halves == half)[0]
         some = np.nonzero(kept[alike].any(axis=0))[0]
         parts = pairwise([*np.searchsorted(some, starts).tolist(), some.size])

@@ -475,8 +475,12 @@ class _ClosedForm(Route):
     name = "closed form"
 
     def epsilon(self, counts: Counts, delta: float, known: arb) -> Enclosure | None:
-        closed = _closed(counts, delta)
-        return None if closed is None else closed.epsilon(delta)
+        closed = closed_form(counts, delta)
+        if closed is None:
+            revealed = revealed_form(counts, delta, most_terms=_FEW_KNOTS)
+            return None if revealed is None else revealed.epsilon(delta)
+        near, order = _near(counts, np.array([delta]))
+        return closed.epsilon(delta, float(near[0]), float(order[0]))
 
     def delta(self, counts: Counts, epsilon: float) -> Enclosure | None:
         for smallest in _SMALLEST:
@@ -490,10 +494,8 @@ class _ClosedForm(Route):
         closed = closed_form(counts, float(deltas.min()), most_knots=_VERY_FEW_KNOTS // deltas.size)
         if closed is None:
             return None
-        log_deltas = np.log(deltas)
-        near, grades = epsilons_by_moments(counts, log_deltas)
-        points = zip(deltas, above_epsilons(near, grades, log_deltas), grades, strict=True)
-        found = [closed.epsilon_upper(float(x), float(y), order_of(int(g))) for x, y, g in points]
+        points = zip(deltas.tolist(), *(x.tolist() for x in _near(counts, deltas)), strict=True)
+        found = [closed.epsilon_upper(*point) for point in points]
         return np.maximum(found, least)
 
     def deltas_upper(self, counts: Counts, epsilons: Floats, least: Floats) -> Floats | None:
@@ -506,6 +508,14 @@ class _ClosedForm(Route):
             if all(each.relative_width <= _WIDEST for each in found):
                 return np.maximum([each.upper_float for each in found], least)
         return None
+
+
+def _near(counts: Counts, deltas: Floats) -> tuple[Floats, Floats]:
+    """Return upper bounds on ε(δ) from one moment each, and the orders of these."""
+    log_deltas = np.log(deltas)
+    near, grades = epsilons_by_moments(counts, log_deltas)
+    orders = np.array([order_of(int(grade)) for grade in grades])
+    return above_epsilons(near, grades, log_deltas), orders
 
 
 def _closed(counts: Counts, delta: float, *, most_terms: int = MOST_KNOTS) -> Curve | None:
@@ -527,7 +537,8 @@ class _FewSteps(Route):
         """Return a ray's answer where a contour would lose more than `few_steps.NEGLIGIBLE` of
         δ.
         """
-        _, shares = contour.epsilons_upper(counts, np.array([delta]), np.zeros(1), useful=1.0)
+        most = few_steps.NEGLIGIBLE
+        _, shares = contour.epsilons_upper(counts, np.array([delta]), np.zeros(1), useful=most)
         return _ray_epsilon(counts, delta) if shares[0] > few_steps.NEGLIGIBLE else None
 
     def delta(self, counts: Counts, epsilon: float) -> Enclosure | None:
@@ -597,7 +608,10 @@ class _Contour(Route):
         """Return bounds by contours; the loose ones anew by a ray, then by a grid, if these are
         less.
         """
-        found, shares = contour.epsilons_upper(counts, deltas, least, useful=1.0)
+        # where there may be a ray no contour is made that is doubted for what its cut-off takes
+        useful = few_steps.LOST if few_steps.possible(counts) else 1.0
+        found, shares = contour.epsilons_upper(counts, deltas, least, useful=useful)
+        unsettled = shares > useful
         for k in np.nonzero(found > least)[0][:_MOST_POINTS]:
             delta = float(deltas[k])
             if few_steps.doubtful(counts, delta, float(found[k]), float(shares[k])):
@@ -605,6 +619,12 @@ class _Contour(Route):
                 if better is not None:
                     found[k] = np.clip(better.value, least[k], found[k])
                     shares[k] = 0.0
+                    unsettled[k] &= not better.tight
+        again = np.nonzero(unsettled & (found > least))[0]
+        if useful < 1.0 and again.size:
+            anew = contour.epsilons_upper(counts, deltas[again], least[again], useful=1.0)
+            found[again] = np.minimum(found[again], anew.values)
+            shares[again] = np.minimum(shares[again], anew.shares)
         loose = np.nonzero(shares > _LOOSE)[0]
         if loose.size:
             known = float(np.min(found[loose]))

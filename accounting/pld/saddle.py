@@ -115,32 +115,27 @@ def entropy(c: float) -> float:
 def _lowest(objective: Callable[[int], float], start: int) -> int:
     """Return the place of the minimum of a quasi-convex function on the grid, sought from start.
 
-    Infinite values are taken to lie to the right of the minimum.
-
-    Steps double until the function rises on both sides, and thirds of the bracket close in on it.
+    Infinite values are taken to lie to the right of the minimum, which is the first place after
+    which the function does not fall: steps double until it is between two places, and halves of
+    what is between them close in on it.
 
     Args:
         objective: of a place.
         start: a place near the minimum, if that is known.
     """
 
-    def beyond(sign: int) -> int:
-        here, step = start, 1
-        while True:
-            there = min(max(here + sign * step, LOWEST_GRADE), _HIGHEST_GRADE)
-            before, after = objective(here), objective(there)
-            if there == here or after > before or (sign > 0 and after == before):
-                return there
-            here, step = there, 2 * step
+    def falls(place: int) -> bool:
+        return place < _HIGHEST_GRADE and objective(place) > objective(place + 1)
 
-    low, high = beyond(-1), beyond(1)
-    while high - low > 2:
-        left, right = low + (high - low) // 3, high - (high - low) // 3
-        if objective(left) <= objective(right):
-            high = right
-        else:
-            low = left
-    return min(range(low, high + 1), key=objective)
+    low, high, step = LOWEST_GRADE - 1, _HIGHEST_GRADE, 1
+    here = start
+    while low < here < high:
+        low, high = (here, high) if falls(here) else (low, here)
+        here, step = (here + step if here == low else here - step), 2 * step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if falls(middle) else (low, middle)
+    return high
 
 
 class _Bound(Protocol):

@@ -39,11 +39,11 @@ from ..mechanisms.events import (
     PoissonSampled,
     PureStep,
     RandomisedResponse,
-    Repeated,
     SampledWithoutReplacement,
     SampledWithReplacement,
     UnprotectedRelease,
     adjacencies,
+    unrepeated,
 )
 from ..mechanisms.sensitivity import added, scaled
 from .numbers.enclosure import Enclosure, maximum
@@ -342,9 +342,8 @@ def _unrolled(mechanism: Mechanism, times: int) -> tuple[Mechanism, int]:
     Very many accumulated batches, or ones in which a record is replaced, are priced as each with
     its share of the noise, of which the step is a function.
     """
-    while isinstance(mechanism, Repeated):
-        times *= mechanism.times
-        mechanism = mechanism.event
+    mechanism, often = unrepeated(mechanism)
+    times *= often
     if isinstance(mechanism, AccumulatedPoisson) and not _is_counted(mechanism):
         return mechanism.share, times * mechanism.batches
     return mechanism, times

@@ -32,7 +32,7 @@ from ..mechanisms.events import (
     Mechanism,
     Parties,
     PoissonSampled,
-    Repeated,
+    unrepeated,
 )
 from ..mechanisms.extras import MissingExtra
 
@@ -204,10 +204,10 @@ def _lists(events: Iterable[Event]) -> list[_Counts]:
     everyone: _Counts = Counter()
     shared: dict[tuple[str, ...], _Counts] = {}
     for event in events:
-        mechanism, times = _unrolled(event.mechanism)
+        mechanism, times = unrepeated(event.mechanism)
         if isinstance(mechanism, Parties):
             for party, parts in mechanism.parts:
-                for part, repeated in map(_unrolled, parts):
+                for part, repeated in map(unrepeated, parts):
                     shared.setdefault((party,), Counter())[part] += times * repeated
         elif event.context.parties:
             shared.setdefault(event.context.parties, Counter())[mechanism] += times
@@ -222,15 +222,6 @@ def _lists(events: Iterable[Event]) -> list[_Counts]:
     return [
         sum((charges[place][1] for place in places), everyone) for places in alike or {(): None}
     ]
-
-
-def _unrolled(mechanism: Mechanism) -> tuple[Mechanism, int]:
-    """Return the innermost mechanism that is repeated, and how often it runs."""
-    times = 1
-    while isinstance(mechanism, Repeated):
-        times *= mechanism.times
-        mechanism = mechanism.event
-    return mechanism, times
 
 
 def _translated(mechanisms: _Counts) -> _Leaves:

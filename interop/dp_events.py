@@ -49,6 +49,7 @@ from ..mechanisms.events import (
     SampledWithoutReplacement,
     SampledWithReplacement,
     UnprotectedRelease,
+    unrepeated,
 )
 from ..mechanisms.extras import import_extra
 from ..mechanisms.sensitivity import Norm, Sensitivity, declared, float_down, float_up, root_up
@@ -456,10 +457,10 @@ def _with_replacement(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
     inner = _mechanisms(fields["event"], size)
     if batch == 0 or not inner:
         return []
-    bare = [step for step, _ in _unrolled(inner) if isinstance(step, UnprotectedRelease)]
+    steps = [unrepeated(each) for each in inner]
+    bare = [step for step, _ in steps if isinstance(step, UnprotectedRelease)]
     if bare:
         return [bare[0]]
-    steps = _unrolled(inner)
     gaussians = [(step, times) for step, times in steps if isinstance(step, GaussianStep)]
     if len(gaussians) == len(steps):
         joint = _one_gaussian(gaussians, size)
@@ -517,7 +518,7 @@ def _sampled(
     log(1 + q (e^ε - 1)) for an ε-DP mechanism on a share q of the records: Balle, Barthe, Gaboardi
     2018, Theorems 8 (Poisson) and 9 (without replacement).
     """
-    steps = _unrolled(_mechanisms(inner, size))
+    steps = [unrepeated(each) for each in _mechanisms(inner, size)]
     bare = [step for step, _ in steps if isinstance(step, UnprotectedRelease)]
     if not steps or share == 0:
         return []
@@ -564,17 +565,6 @@ def _one_gaussian(
     precise = sum(n * step.sensitivity.squared / Fraction(step.noise_std) ** 2 for step, n in steps)
     # of the sensitivity of one, and noise that makes the same ratio
     return GaussianStep(size, float_down(size.root / root_up(precise)))
-
-
-def _unrolled(mechanisms: Sequence[Mechanism]) -> list[tuple[Mechanism, int]]:
-    """Return (mechanism, how often), with nested repetitions multiplied out."""
-    found: list[tuple[Mechanism, int]] = []
-    for each in mechanisms:
-        if isinstance(each, Repeated):
-            found += [(inner, each.times * n) for inner, n in _unrolled([each.event])]
-        else:
-            found.append((each, 1))
-    return found
 
 
 def _unprotected(fields: _Fields, size: Sensitivity) -> list[Mechanism]:

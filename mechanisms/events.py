@@ -401,7 +401,7 @@ class Repeated:
     """The same mechanism, with fresh randomness, `times` times; at most `MOST_TIMES` in all.
 
     Args:
-        event: the mechanism, which may be another `Repeated`.
+        event: the mechanism. Another `Repeated` is multiplied out: what it repeats stands here.
         times: at least 1.
     """
 
@@ -410,13 +410,15 @@ class Repeated:
 
     def __post_init__(self) -> None:
         require_positive_int("times", self.times)
-        if self.runs > MOST_TIMES:
+        inner, times = (
+            (self.event.event, self.times * self.event.times)
+            if isinstance(self.event, Repeated)
+            else (self.event, self.times)
+        )
+        if times > MOST_TIMES:
             raise InvalidParameter("times", self.times, "in [1, 10**18], nested ones multiplied")
-
-    @property
-    def runs(self) -> int:
-        """How often the innermost mechanism runs."""
-        return self.times * (self.event.runs if isinstance(self.event, Repeated) else 1)
+        object.__setattr__(self, "event", inner)
+        object.__setattr__(self, "times", times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -457,6 +459,13 @@ Mechanism = (
     | Parties
 )
 """Every mechanism that an accountant can be asked about."""
+
+
+def unrepeated(mechanism: Mechanism) -> tuple[Mechanism, int]:
+    """Return what a mechanism repeats, and how often; itself, once, where it repeats nothing."""
+    if isinstance(mechanism, Repeated):
+        return mechanism.event, mechanism.times
+    return mechanism, 1
 
 
 def _require_kind(name: str, value: object, kinds: tuple[type, ...]) -> None:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.encoding import canonical_json, mechanism_to_json
 from ...mechanisms.errors import DpledgerError
-from ...mechanisms.events import Event, Mechanism, Parties, Repeated
+from ...mechanisms.events import Event, Mechanism, Parties, unrepeated
 from ..numbers.notions import ApproxDp, Gdp, Rdp, Zcdp
 
 PrivacyNotion = Gdp | Zcdp | Rdp | ApproxDp
@@ -115,14 +115,6 @@ class NoRule(DpledgerError, ValueError):
 def written(mechanism: Mechanism) -> str:
     """Return the canonical text of a mechanism, derivation included."""
     return canonical_json(mechanism_to_json(mechanism)).decode()
-
-
-def unrepeated(mechanism: Mechanism) -> tuple[Mechanism, int]:
-    """Return what a mechanism repeats, and how often."""
-    times = 1
-    while isinstance(mechanism, Repeated):
-        times, mechanism = times * mechanism.times, mechanism.event
-    return mechanism, times
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from ...mechanisms.events import (
     LaplaceStep,
     Mechanism,
     PoissonSampled,
-    Repeated,
+    unrepeated,
 )
 from ...mechanisms.sensitivity import float_up
 from ..numbers.enclosure import Enclosure, ball_of, precision
@@ -124,8 +124,7 @@ class Composed:
 def _on_samples(mechanism: Mechanism) -> bool:
     """Return whether a mechanism is a Gaussian step on a Poisson sample that moves with a drawn
     record."""
-    while isinstance(mechanism, Repeated):
-        mechanism = mechanism.event
+    mechanism, _ = unrepeated(mechanism)
     if not isinstance(mechanism, PoissonSampled):
         return False
     return bool(mechanism.rate and mechanism.event.sensitivity.squared)
@@ -149,11 +148,9 @@ def pairs_in(
         group: records that differ together.
         share: of the noise's variance that goes to the constant part of a mixture step.
     """
-    while isinstance(mechanism, Repeated):
-        times, mechanism = times * mechanism.times, mechanism.event
-    larger = mechanism if group == 1 else grouped(mechanism, group)
-    while isinstance(larger, Repeated):
-        times, larger = times * larger.times, larger.event
+    mechanism, often = unrepeated(mechanism)
+    larger, again = unrepeated(mechanism if group == 1 else grouped(mechanism, group))
+    times *= often * again
     if share is not None and isinstance(larger, GaussianMixtureStep):
         for pair in mixture_pairs(larger, adjacency, order, share):
             yield pair, times
@@ -202,12 +199,11 @@ def laplace_epsilon(
     """
     shifts: Counter[DominatingPair] = Counter()
     for mechanism, times in counts:
-        while isinstance(mechanism, Repeated):
-            times, mechanism = times * mechanism.times, mechanism.event
-        if not isinstance(mechanism, LaplaceStep):
+        step, often = unrepeated(mechanism)
+        if not isinstance(step, LaplaceStep):
             return None
-        larger = mechanism if group == 1 else grouped(mechanism, group)
-        for pair, n in pairs_of({larger: times}, adjacency, _FIRST).items():
+        larger = step if group == 1 else grouped(step, group)
+        for pair, n in pairs_of({larger: times * often}, adjacency, _FIRST).items():
             shifts[pair] += n
     number = shifts.total()
     knots = prod(n + 1 for n in shifts.values())
@@ -336,11 +332,9 @@ _FIRST = Order.MIXTURE_FIRST
 def _mixtures(counts: Counts) -> Iterator[tuple[Mechanism, GaussianMixtureStep, int]]:
     """Yield mixture steps with what repeats them, and how often they run in all."""
     for mechanism, times in counts:
-        one = mechanism
-        while isinstance(one, Repeated):
-            times, one = times * one.times, one.event
+        one, often = unrepeated(mechanism)
         if isinstance(one, GaussianMixtureStep):
-            yield mechanism, one, times
+            yield mechanism, one, times * often
 
 
 def _unit(pair: DominatingPair) -> Fraction | None:

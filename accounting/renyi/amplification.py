@@ -23,6 +23,7 @@ from ...mechanisms.events import (
     Repeated,
     SampledWithoutReplacement,
     SampledWithReplacement,
+    unrepeated,
 )
 from ...mechanisms.hiding import counts_drawn, largest_mean
 from ...mechanisms.sensitivity import Sensitivity, float_up, scaled
@@ -152,8 +153,7 @@ def together_in_batches(account: Account, size: int) -> bool:
 
 def in_one_batch(mechanism: Mechanism, size: int) -> bool:
     """Return whether a group's price is of records that are drawn into one batch."""
-    while isinstance(mechanism, Repeated):
-        mechanism = mechanism.event
+    mechanism, _ = unrepeated(mechanism)
     if not isinstance(mechanism, SampledWithoutReplacement | SampledWithReplacement):
         return False
     drawn = mechanism.event.sensitivity.squared > 0

@@ -94,7 +94,7 @@ def judge_ledger(
     if not events:
         raise InvalidParameter("run", run, "of the ledger, with events")
     proof = _proved(events, promise, fixed_in_advance=fixed)
-    kept = None if fixed else _kept_by_filter(ledger, promise)
+    kept = None if fixed else _kept_by_filter(ledger, promise, run)
     if kept is not None:
         proof, fixed = kept, True
     hashes = {summary.configuration_hash for summary in runs}
@@ -195,7 +195,7 @@ def _proved(events: list[Event], promise: OwnPromise, *, fixed_in_advance: bool)
     return Check("certificate", text, passed=True)
 
 
-def _kept_by_filter(ledger: Ledger, promise: OwnPromise) -> Check | None:
+def _kept_by_filter(ledger: Ledger, promise: OwnPromise, run: str | None) -> Check | None:
     """Return the proof that the ledger's budget, whose filter let all of it happen, is within a
     promise of an epsilon; None where it is not, or cannot be proved.
 
@@ -204,8 +204,8 @@ def _kept_by_filter(ledger: Ledger, promise: OwnPromise) -> Check | None:
     if ledger.filtered is None or not isinstance(promise, PromisedEpsilon) or not promise.delta:
         return None
     try:
-        certificate, grade = graded_certificate(ledger, delta=promise.delta)
-        verdict, proved_grade = graded_verdict(certificate.to_json_bytes(), ledger)
+        certificate, grade = graded_certificate(ledger, delta=promise.delta, run=run)
+        verdict, proved_grade = graded_verdict(certificate.to_json_bytes(), ledger, run=run)
     except (Uncertifiable, Undecided, NotProved, CertificateWrong, UnpricedMechanism):
         return None
     _, epsilon = delta_and_epsilon(verdict) or (None, Fraction(0))

@@ -31,6 +31,7 @@ from ...mechanisms.events import (
     RandomisedResponse,
     Repeated,
     UnprotectedRelease,
+    unrepeated,
 )
 from ...mechanisms.sensitivity import float_up
 from .claim import ClaimVerdict, Counterexample, DerivationEvidence, Finding
@@ -497,9 +498,7 @@ def _verdict(
 def _is_answer(event: Event) -> bool:
     """Return whether an event is randomised response, whose price data are known to meet."""
     mechanism = event.mechanism
-    while isinstance(mechanism, Repeated):
-        mechanism = mechanism.event
-    return isinstance(mechanism, RandomisedResponse)
+    return isinstance(unrepeated(mechanism)[0], RandomisedResponse)
 
 
 def _violation(events: tuple[Event, ...], promise: OwnPromise) -> tuple[Counterexample, ...]:

@@ -43,6 +43,7 @@ from ...mechanisms.events import (
     SampledWithoutReplacement,
     SampledWithReplacement,
     UnprotectedRelease,
+    unrepeated,
 )
 
 _BITS = 256
@@ -171,14 +172,7 @@ def delta_left(delta: float, steps: Sequence[tuple[float, int]]) -> float | None
 def has_closed_form(events: Sequence[Event]) -> bool:
     """Return whether all events are Gaussian steps, or without a finite price."""
     closed = (GaussianStep, UnprotectedRelease)
-    return all(isinstance(_innermost(event.mechanism), closed) for event in events)
-
-
-def _innermost(mechanism: Mechanism) -> Mechanism:
-    """Return the mechanism that is repeated, with how often."""
-    while isinstance(mechanism, Repeated):
-        mechanism = mechanism.event
-    return mechanism
+    return all(isinstance(unrepeated(event.mechanism)[0], closed) for event in events)
 
 
 def _in_unit(events: Sequence[Event], unit: str, delta: float, group: int) -> Enclosure:

@@ -463,15 +463,23 @@ def test_mixed_adjacencies_are_refused_when_read() -> None:
         mechanism_from_json(mixture)
 
 
+def test_repetitions_of_repetitions_are_multiplied_out_also_when_read() -> None:
+    found = mechanism_to_json(STEP)
+    for times in (2, 3, 5):
+        found = {"kind": "repeated", "event": found, "times": times}
+    read_back = mechanism_from_json(found)
+    assert read_back == Repeated(STEP, 30) == Repeated(Repeated(Repeated(STEP, 2), 3), 5)
+    assert mechanism_to_json(read_back) == mechanism_to_json(Repeated(STEP, 30))
+
+
 def test_nesting_is_capped_alike_when_written_and_when_read() -> None:
-    nested, deep = STEP, L2
+    deep = L2
     for _ in range(64):
-        nested, deep = Repeated(nested, 1), scaled(deep, 1)
-    for mechanism in (nested, GaussianStep(deep, 1.0)):
-        assert mechanism_from_json(mechanism_to_json(mechanism)) == mechanism
-    for mechanism in (Repeated(nested, 1), GaussianStep(scaled(deep, 1), 1.0)):
-        with pytest.raises(InvalidParameter, match="depth"):
-            mechanism_to_json(mechanism)
+        deep = scaled(deep, 1)
+    mechanism = GaussianStep(deep, 1.0)
+    assert mechanism_from_json(mechanism_to_json(mechanism)) == mechanism
+    with pytest.raises(InvalidParameter, match="depth"):
+        mechanism_to_json(GaussianStep(scaled(deep, 1), 1.0))
     found = mechanism_to_json(STEP)
     for _ in range(500):
         found = {"kind": "repeated", "event": found, "times": 1}

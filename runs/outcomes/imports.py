@@ -84,4 +84,4 @@ def _guaranteed(events: list[Event], delta: float) -> Guarantee:
 
 def _times(mechanism: Mechanism) -> int:
     """Return how many releases an entry stands for."""
-    return mechanism.runs if isinstance(mechanism, Repeated) else 1
+    return mechanism.times if isinstance(mechanism, Repeated) else 1

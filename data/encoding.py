@@ -11,9 +11,12 @@ is decided here.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isnan
+from datetime import datetime, time
+from functools import lru_cache
+from math import isfinite, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +46,12 @@ from .schema import (
 
 if TYPE_CHECKING:
     import scipy.sparse
+
+_NUMERAL = re.compile(
+    r"[+-]?(?:(?:\d+\.\d*|\.\d+)(?:e[+-]?\d+)?|\d+e[+-]?\d+|\d{16,}|nan|inf(?:inity)?)",
+    re.ASCII | re.IGNORECASE,
+)
+"""A number that its column's type may have spelled."""
 
 
 @np.errstate(all="ignore")  # what a caller made an error would tell of a cell
@@ -322,7 +331,8 @@ def _gaps(cells: Cells, missing: Sequence[str]) -> NDArray[np.bool_]:
         marks = [mark for mark in map(_as_float, missing) if mark is not None]
         absent: NDArray[np.bool_] = np.isin(cells, marks)
         return absent | np.isnan(cells) if any(map(isnan, marks)) else absent
-    gaps = (cell is None or _text(cell) in missing for cell in _scalars(cells))
+    words = set(map(_text, missing))
+    gaps = (cell is None or _text(cell) in words for cell in _scalars(cells))
     return np.fromiter(gaps, np.bool_, len(cells))
 
 
@@ -368,7 +378,9 @@ def _codes(table: Table, name: str, words: Sequence[str]) -> NDArray[np.intp]:
     the first cell that is none of the words.
     """
     cells = _scalars(table.columns[name])
-    position = {word: code for code, word in enumerate(words)}
+    position = {_text(word): code for code, word in enumerate(words)}
+    if len(position) < len(words):
+        raise SchemaError(f"{name}: words={list(words)} must differ, as numbers too")
     codes = np.fromiter((position.get(_text(cell), -1) for cell in cells), np.intp, len(cells))
     if (codes < 0).any():
         record = int(np.argmax(codes < 0))
@@ -388,10 +400,24 @@ def _as_float(cell: object) -> float | None:
 
 
 def _text(cell: object) -> str:
-    """A cell as a word of the schema: outer blanks removed, a whole number without its point."""
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    return str(cell).strip()
+    """A cell as a word of the schema: outer blanks removed, numbers and days in one spelling.
+
+    How many decimals a number is written with, whether with a point at all, and a day with its
+    hour, may be a matter of the whole column's type, which one record decides.
+    """
+    if isinstance(cell, datetime) and cell.tzinfo is None and cell.time() == time():
+        cell = cell.date()
+    return _spelled(str(cell).strip())
+
+
+@lru_cache(maxsize=1 << 12)
+def _spelled(word: str) -> str:
+    """A number with a point, an exponent or many digits as the shortest that a binary64 has,
+    without a point where it is whole; anything else as it is."""
+    if _NUMERAL.fullmatch(word) is None:
+        return word
+    value = float(word)
+    return str(int(value)) if isfinite(value) and value.is_integer() else repr(value)
 
 
 def _scalars(cells: Cells) -> Sequence[object]:

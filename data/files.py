@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ..mechanisms.extras import import_extra
 from .errors import NoRecords, UnreadableFile, WrongColumns
 from .hints import among
-from .schema import IgnoredColumn, Schema
+from .schema import IgnoredColumn, NumericColumn, Schema
 
 Cells = Sequence[object] | NDArray[Any]
 """The cells of a column: texts of a text file, Python values of Parquet, or an array of shape (n,).
@@ -250,6 +250,10 @@ def read_numbers(path: Path, *, kinds: str = "fiu") -> NDArray[Any]:
     return found
 
 
+_KINDS = {"c": "complex", "m": "times", "M": "times", "U": "texts", "S": "texts"}
+"""Kinds of NumPy's arrays that are no real numbers, by their letters."""
+
+
 def _read_numpy(path: Path, schema: Schema) -> Table:
     """Return the table in an .npy or .npz file.
 
@@ -269,9 +273,12 @@ def _read_numpy(path: Path, schema: Schema) -> Table:
             f"{path}: Expected an array of shape (n, {len(schema.columns)}), one column per entry "
             f"of the schema, instead got {array.shape}."
         )
+    numeric = {column.name for column in schema.columns if isinstance(column, NumericColumn)}
     for name, cells in columns.items():
-        if cells.dtype.kind == "c" or cells.ndim != 1:
-            got = "complex" if cells.dtype.kind == "c" else f"an array of {cells.ndim} axes"
+        # one record's text makes texts of all numbers beside it, and its time times of its unit
+        refused = "cmMUS" if name in numeric else "cmM"
+        if cells.dtype.kind in refused or cells.ndim != 1:
+            got = f"an array of {cells.ndim} axes" if cells.ndim != 1 else _KINDS[cells.dtype.kind]
             raise UnreadableFile(f"{path}: Expected real numbers in {name!r} instead got {got}.")
     lengths = {name: len(cells) for name, cells in columns.items()}
     if len(set(lengths.values())) > 1:

@@ -8,7 +8,8 @@ events of a loss that does not come with the program name it (`assuming`). What 
 read once, so that what is priced is what is cut.
 
 Every label that a loss is stated for is tried, up to 1024 of them, and batches of one record, of
-several, of as many as there are outputs, of one label only, and with one label in the majority.
+several, of as many as there are outputs, of one label only, and with one label in the majority,
+and with many records in turn as the first of them, also such as stand at an edge.
 """
 
 from __future__ import annotations
@@ -31,16 +32,27 @@ from .errors import (
 from .labels import LabelDomain
 from .protocols import FloatArray, Loss
 from .records import IntArray
-from .stated_loss import BLOCK, StatedLoss
+from .sensitivity import float_up
+from .stated_loss import ROOM, StatedLoss
 
 _LEAST_SCORES, _MOST_LABELS = 64, 1024
 _SLACK = 1e-9
 """Relative to the stated bound: what rounding may add to a slope that keeps its word."""
 
+_EDGES, _FIRST = (0.0, 1.0, -1.0), 64
+"""Scores at which formulas have cases of their own, beside a label's; and how many records are
+tried as the first of a batch."""
+
 _FAR_OUT = (*range(-4, 12), *range(12, 500, 8))
 """Powers of two at which slopes are compared along a line: up to about 1e150."""
 
+_STEEPEST = 2**900
+"""The largest curvature that may be stated: products with it overflow soon after."""
+
 _CONVEX = "convex in the score, however large"
+
+_Asked = Callable[[FloatArray, FloatArray], FloatArray]
+"""Scores and labels to slopes."""
 
 _tried: set[tuple[object, ...]] = set()
 """Types and fields of the program's frozen losses that passed, and the trial: they cannot change,
@@ -85,6 +97,8 @@ def _read(loss: Loss) -> StatedLoss:
     for name, value in optional.items():
         if value is not None:
             require_nonnegative(f"loss.{name}", value)
+            if Fraction(value) > _STEEPEST:
+                raise InvalidParameter(f"loss.{name}", float_up(value), "at most 2^900")
     bend, gap = (None if value is None else Fraction(value) for value in optional.values())
     bound = Fraction(loss.derivative_bound)
     return StatedLoss(loss, loss.outputs, loss.label_domain, bound, bend, gap)
@@ -149,7 +163,7 @@ def _drawn(loss: StatedLoss, *, far: bool = False) -> tuple[FloatArray, FloatArr
     """Return random scores of all magnitudes, and labels, each at least twice.
 
     With `far` some scores are as large as 1e150: there exponentials overflow and differences lose
-    all digits.
+    all digits. And some are 0, 1 or a label, unless the loss raises there: such a slope is 0.
     """
     rng = np.random.default_rng(0)
     tail = () if loss.outputs == 1 else (loss.outputs,)
@@ -159,7 +173,26 @@ def _drawn(loss: StatedLoss, *, far: bool = False) -> tuple[FloatArray, FloatArr
     if far:
         powers[::8] = rng.uniform(3, 150, size=len(powers[::8]))
     scores = rng.normal(size=(count, *tail)) * 10.0 ** powers.reshape(count, *(1 for _ in tail))
-    return scores, rng.permutation(np.resize(each, count))
+    labels = rng.permutation(np.resize(each, count))
+    if not far:
+        return scores, labels
+    few = each[:: max(1, len(each) // 8)]
+    edges = np.array([[*_EDGES, label] for label in few]).reshape(-1, *(1 for _ in tail))
+    more, beside = np.broadcast_to(edges, (edges.size, *tail)), np.repeat(few, 4)
+    kept = [k for k in range(len(more)) if _answers(loss, more[[k]], beside[[k]])]
+    return np.concatenate([scores, more[kept]]), np.concatenate([labels, beside[kept]])
+
+
+def _answers(loss: StatedLoss, scores: FloatArray, labels: FloatArray) -> bool:
+    """Return whether a loss has slopes at scores."""
+    try:
+        with np.errstate(all="ignore"):
+            loss.slopes(scores, labels)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # an exit, too, as on data
+        return False
+    return True
 
 
 def _try_elementwise(loss: StatedLoss) -> None:
@@ -171,12 +204,13 @@ def _try_elementwise(loss: StatedLoss) -> None:
     scores, labels = _drawn(loss, far=True)
     bound = loss.derivative_bound
 
-    def slopes(some: IntArray) -> FloatArray:
-        return cut_to_bound(_slopes(loss, scores[some], labels[some]), bound, loss.outputs)
+    def cut(found: FloatArray) -> FloatArray:
+        return cut_to_bound(found, bound, loss.outputs)
 
-    apart = np.concatenate([slopes(np.array([k])) for k in range(len(scores))])
-    for some in _batches(labels, loss.outputs):
-        together = slopes(some)
+    each = [_slopes(loss, scores[[k]], labels[[k]]) for k in range(len(scores))]
+    apart = cut(np.concatenate(each))
+    for some, found in _together(loss, scores, labels):
+        together = cut(found)
         gaps = np.abs(together - apart[some]).reshape(len(some), -1).max(axis=-1)
         worst = int(np.argmax(gaps))
         if gaps[worst] > _SLACK * bound:
@@ -192,18 +226,28 @@ def _try_elementwise(loss: StatedLoss) -> None:
         _try_places(loss, scores, labels)
 
 
+def _together(
+    loss: StatedLoss, scores: FloatArray, labels: FloatArray
+) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Yield indices of records with their slopes among each other; on data's layout, too."""
+    for some in _batches(labels, loss.outputs):
+        yield some, _slopes(loss, scores[some], labels[some])
+    if loss.foreign:
+        yield np.arange(len(scores)), _in_blocks(loss, scores, labels)
+
+
 def _try_places(loss: StatedLoss, scores: FloatArray, labels: FloatArray) -> None:
     """Compare a record's bits at all places of a block, beside others and beside itself."""
     rng, count = np.random.default_rng(2), len(scores)
-    mixed = [rng.permutation(np.resize(np.arange(count), max(count, BLOCK))) for _ in range(8)]
-    alike = [np.full(BLOCK, k) for k in range(0, count, max(1, count // 8))]
+    mixed = [rng.permutation(np.resize(np.arange(count), max(count, ROOM))) for _ in range(8)]
+    alike = [np.full(ROOM, k) for k in range(0, count, max(1, count // 8))]
     apart = np.concatenate([_in_blocks(loss, scores[[k]], labels[[k]]) for k in range(count)])
     for some in (*mixed, *alike):
         together = _in_blocks(loss, scores[some], labels[some])
         same = (together == apart[some]) | (np.isnan(together) & np.isnan(apart[some]))
         wrong = np.flatnonzero(~same.reshape(len(some), -1).all(axis=-1))
         if wrong.size:
-            k, place = some[wrong[0]], int(wrong[0]) % BLOCK
+            k, place = some[wrong[0]], int(wrong[0]) % ROOM
             raise InvalidParameter(
                 "loss",
                 loss,
@@ -215,7 +259,7 @@ def _try_places(loss: StatedLoss, scores: FloatArray, labels: FloatArray) -> Non
 
 def _in_blocks(loss: StatedLoss, scores: FloatArray, labels: FloatArray) -> FloatArray:
     """Return slopes of the trial as they are computed on data; raise as `_slopes`."""
-    parts = [slice(start, start + BLOCK) for start in range(0, len(scores), BLOCK)]
+    parts = [slice(start, start + ROOM) for start in range(0, len(scores), ROOM)]
     return np.concatenate(
         [_slopes(loss, scores[part], labels[part], loss.in_a_block) for part in parts]
     )
@@ -225,6 +269,8 @@ def _batches(labels: FloatArray, outputs: int) -> Iterator[IntArray]:
     """Yield indices of records to be tried together; some stand in a batch several times."""
     every = np.arange(len(labels))
     yield from (every, every[::-1], every[:2], every[:3], np.resize(every, outputs))
+    yield from (np.roll(every, -k) for k in every[:: max(1, len(every) // _FIRST)])
+    yield from (np.roll(every, k) for k in range(1, 33))  # the last are those at an edge
     for label in sorted({*labels.tolist()}):
         own, others = (np.flatnonzero(labels == label), np.flatnonzero(labels != label))
         yield own
@@ -306,7 +352,7 @@ def _slopes(
     loss: StatedLoss,
     scores: FloatArray,
     labels: FloatArray,
-    ask: Callable[[FloatArray, FloatArray], FloatArray] | None = None,
+    ask: _Asked | None = None,
 ) -> FloatArray:
     """Return what the loss answers at scores of the trial, or what `ask` does.
 

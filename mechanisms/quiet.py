@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,22 @@ from .errors import DpledgerError, InvalidParameter
 from .protocols import FloatArray
 
 _quiet = ContextVar("quiet", default=False)
+
+
+class _Strangers:
+    """How many computations run now that may have threads of their own."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self.number = 0
+
+    def add(self, more: int) -> None:
+        """Count one that begins, or -1 for one that ends."""
+        with self._lock:
+            self.number += more
+
+
+_strangers = _Strangers()
 
 
 class _WhereQuiet:
@@ -23,8 +40,8 @@ class _WhereQuiet:
     pattern = "(?!)"
 
     def match(self, _text: str) -> bool:
-        """Return whether this thread computes on private numbers now, whatever the text."""
-        return _quiet.get()
+        """Return whether this thread computes on private numbers now, or a stranger in any."""
+        return _quiet.get() or _strangers.number > 0
 
 
 _IGNORED: Any = ("ignore", _WhereQuiet(), Warning, None, 0)
@@ -33,16 +50,22 @@ there and taken away again would be in the way of other threads' filters."""
 
 
 @contextmanager
-def silence() -> Generator[None]:
-    """Let nothing be heard of floating-point errors, and of warnings of what is called inside."""
+def silence(*, strangers: bool = False) -> Generator[None]:
+    """Let nothing be heard of floating-point errors, and of warnings of what is called inside.
+
+    Args:
+        strangers: whether what is called may have threads of its own; then no thread is heard.
+    """
     filters: Any = warnings.filters
     if not filters or filters[0] is not _IGNORED:
         filters.insert(0, _IGNORED)
     token = _quiet.set(True)
+    _strangers.add(int(strangers))
     try:
         with np.errstate(all="ignore"):
             yield
     finally:
+        _strangers.add(-int(strangers))
         _quiet.reset(token)
 
 

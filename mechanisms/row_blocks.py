@@ -65,6 +65,10 @@ def require_unmasked(name: str, values: Any) -> None:
         )
 
 
+_TIMES = ("time", "date", "duration", "interval", "month_day_nano")
+"""How the names of all types of times begin: NumPy's, pandas', polars' and pyarrow's."""
+
+
 def require_untimed(name: str, values: Any) -> None:
     """Raise `InvalidParameter` for times: NumPy gives all the unit of the finest among them.
 
@@ -72,11 +76,15 @@ def require_untimed(name: str, values: Any) -> None:
         name: what they are called.
         values: an array, a list, or a frame, whose columns' types are looked at.
     """
-    types = list(getattr(values, "dtypes", ())) if hasattr(values, "columns") else []
+    types: list[object] = []
     if isinstance(values, np.ndarray | list | tuple):
         with suppress(TypeError, ValueError, OverflowError):
             types = [np.asarray(values).dtype]
-    if any(getattr(each, "kind", "") in ("m", "M") for each in types):
+    elif hasattr(values, "columns"):
+        # of pandas, dask and polars, or of pyarrow
+        frame = getattr(values, "dtypes", None)
+        types = list(values.schema.types if frame is None else frame)
+    if any(str(each).lower().startswith(_TIMES) for each in types):
         raise InvalidParameter(name, "times", "real numbers: divide them by their unit")
 
 
@@ -84,6 +92,9 @@ def require_untimed(name: str, values: Any) -> None:
 def real_numbers(name: str, values: Any) -> FloatArray:
     """Return an array of binary64, or raise `InvalidParameter` for what would lose a part of it."""
     require_unmasked(name, values)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "US":
+        # one text among them decided how the others are spelled
+        raise InvalidParameter(name, "an array of texts", "real numbers")
     kind = ""
     with suppress(TypeError, ValueError, OverflowError):
         array = np.asarray(values)

@@ -3,9 +3,11 @@
 Sensitivities rest on one thing about slopes: a record's is a function of its own score and label.
 So a loss that does not come with the program is called in one layout only, at its trial and on
 data alike: scores of shape (m,), or (m, K) for K outputs, row after row, with labels (m,),
-read-only. On data m is always `BLOCK`, and what is missing are copies of the first record: sums and
-products over outputs then round alike however many records there are, and whichever are left when
-one of them raises. What a loss answers is a new array of that shape, of real numbers. A record for
+read-only. On data m is always `BLOCK`. The first of a block is a public example, of which the rest
+of it, too, are copies where records are missing: what a loss reads off its first record, as NumPy's
+`vectorize` does the type of all answers, it then reads off nobody's, and sums and products over
+outputs round alike however many records there are, and whichever are left when one of them raises.
+What a loss answers is a new array of that shape, of real numbers. A record for
 which it answers otherwise, or raises, has slope 0: that too is a function of its own score and
 label, so that nothing fails because of the data, and no error or warning carries a private number.
 """
@@ -24,7 +26,10 @@ from .quiet import silence
 from .sensitivity import Sensitivity, concatenated, declared
 
 BLOCK = 256
-"""Records that a loss of the caller's sees at once."""
+"""Scores that a loss of the caller's sees at once."""
+
+ROOM = BLOCK - 1
+"""Records among them: the first is an example."""
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -66,12 +71,12 @@ class StatedLoss:
         flat = scores.reshape(-1, *tail)
         each = np.broadcast_to(labels, scores.shape[: scores.ndim - len(tail)]).reshape(-1)
         found = np.zeros(flat.shape)
-        starts = range(0, len(flat), BLOCK)
-        parts = [slice(start, min(start + BLOCK, len(flat))) for start in starts]
+        starts = range(0, len(flat), ROOM)
+        parts = [slice(start, min(start + ROOM, len(flat))) for start in starts]
         while parts:
             part = parts.pop()
             try:
-                with silence():
+                with silence(strangers=True):
                     found[part] = self.in_a_block(flat[part], each[part])
             except KeyboardInterrupt:
                 raise
@@ -82,14 +87,18 @@ class StatedLoss:
         return found.reshape(scores.shape)
 
     def in_a_block(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
-        """Return the slopes of 1 <= m <= BLOCK records, as the loss answers for a whole block.
+        """Return the slopes of 1 <= m <= ROOM records, as the loss answers for a whole block.
 
         Arguments and errors as of `slopes`.
         """
-        places = np.arange(BLOCK)
-        places[len(scores) :] = 0
-        whole = np.ascontiguousarray(scores[places])
-        return self.slopes(whole, labels[places])[: len(scores)]
+        many = len(scores)
+        # an ordinary score, at no edge
+        example = 0.371 - 0.93 * np.arange(self.outputs) / self.outputs
+        whole = np.empty((BLOCK, *scores.shape[1:]))
+        whole[:], whole[1 : many + 1] = example.reshape(scores.shape[1:]), scores
+        each = np.full(BLOCK, self.label_domain.extremes[0])
+        each[1 : many + 1] = labels
+        return self.slopes(whole, each)[1 : many + 1]
 
     def slopes(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
         """Return what the loss itself answers, as a new array.

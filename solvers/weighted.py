@@ -60,7 +60,10 @@ class Weighted:
     @property
     def label_gap_bound(self) -> Fraction:
         """That of l, or of a slope of l from the 0 of a record without weight."""
-        return max(self.loss.label_gap_bound, self.loss.derivative_bound)
+        bound = self.loss.derivative_bound
+        stated: Fraction | None = self.loss.label_gap_bound
+        # two slopes within the bound are no further apart than twice it
+        return 2 * bound if stated is None else max(stated, bound)
 
     def value(self, scores: FloatArray, labels: FloatArray) -> FloatArray:
         """Return weight · l(s, y), elementwise."""

@@ -246,7 +246,11 @@ def test_the_most_runs_are_priced_and_one_more_is_refused() -> None:
     limit = guarantee([event(plain)], delta=1e-6).epsilon.upper_float
     assert 0.9 * limit < found.lower_float <= limit * (1 + 1e-6)
     assert limit * (1 - 1e-6) <= found.upper_float < 1.1 * limit
-    for times, inner in ((MOST_TIMES + 1, sampled), (10**9 + 1, Repeated(sampled, 10**9)), (10**5000, sampled)):
+    for times, inner in (
+        (MOST_TIMES + 1, sampled),
+        (10**9 + 1, Repeated(sampled, 10**9)),
+        (10**5000, sampled),
+    ):
         with pytest.raises(InvalidParameter, match="times=") as refused:
             Repeated(inner, times)
         assert len(str(refused.value)) < 200

@@ -137,30 +137,36 @@ def test_a_parameter_is_a_plain_number(made: Callable[[], object]) -> None:
 
 @dataclass
 class _Writing:
-    """Slopes of a logistic loss, by one that writes the public point once it sees records."""
+    """Slopes that write the public point once they see records, whose labels no trial has."""
 
     point: NDArray[np.float64]
     outputs = 1
-    label_domain = SignLabels()
+    label_domain = RealLabels(3.0)
     derivative_bound = Fraction(1)
-    curvature_bound = Fraction(1, 4)
+    curvature_bound = Fraction(1)
 
     def value(self, scores: Any, labels: Any) -> Any:
-        return Logistic().value(scores, labels)
+        return np.log(np.cosh(scores - labels))
 
     def derivative(self, scores: Any, labels: Any) -> Any:
-        if not np.any(scores):  # of records at a point of zeros, and not of the trial
+        if np.any(labels == 2.5):
             self.point[:] = 50.0
-        return Logistic().derivative(scores, labels)
+        return np.tanh(scores - labels)
 
 
 def test_a_point_stays_what_it_was_when_it_was_handed_in() -> None:
     rows = np.random.default_rng(0).normal(size=(20_000, 20))
-    data = AuditDataset(rows, np.ones(20_000), adjacency="replace-one", row_bound=1.0)
+    data = AuditDataset(
+        rows,
+        np.full(20_000, 2.5),
+        adjacency="replace-one",
+        row_bound=1.0,
+        label_domain=RealLabels(3.0),
+    )
     point = np.zeros(20)
     found = private_value(data.mean_gradient(_Writing(point), point))
     assert point[0] == 50.0
-    plain = private_value(data.mean_gradient(Logistic(), np.zeros(20)))
+    plain = private_value(data.mean_gradient(_Writing(np.zeros(20)), np.zeros(20)))
     np.testing.assert_allclose(found, plain, atol=1e-12)
 
 

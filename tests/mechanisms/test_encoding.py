@@ -119,7 +119,7 @@ leaves = st.one_of(
     batches(),
     st.builds(DiscreteGaussianStep, declarations(Norm.L2, REPLACE), noise),
     st.builds(DiscreteLaplaceStep, sensitivities(Norm.L1, REPLACE), noise),
-    st.builds(RandomisedResponse, rate, st.integers(2, 10**6)),
+    st.builds(RandomisedResponse, st.just(0.0) | st.floats(2.0**-1000, 1), st.integers(2, 10**6)),
     st.builds(PoissonSampled, steps(), rate),
     accumulated(),
     st.builds(UnprotectedRelease, words.filter(str.strip)),

@@ -82,7 +82,7 @@ def test_losses_that_come_with_the_program_pass(loss: Loss) -> None:
 @pytest.mark.parametrize("loss", [Majority(), Centred()], ids=["majority", "centred"])
 def test_a_loss_of_several_records_is_refused_when_a_plan_is_made(loss: Loss) -> None:
     shape = DataShape(("a",), 9, 2, 1.0, Adjacency.REPLACE_ONE)
-    with pytest.raises(InvalidParameter, match=r"alone and .* among 64 records"):
+    with pytest.raises(InvalidParameter, match=r"alone and .* among \d+ records"):
         PrivateDataset.planned(shape).mean_gradient(loss, np.zeros(2))
 
 

@@ -528,6 +528,19 @@ def test_what_coq_does_not_cover_is_no_answer_and_no_objection(tmp_path):
 
 
 @needs_checker
+@pytest.mark.parametrize(
+    "step", [GaussianStep(sum_of_bounded(1, Adjacency.ADD_REMOVE_ONE), 9.0), sampled(1 / 8, 4.0)]
+)
+def test_repetitions_of_repetitions_are_proved_as_so_many_in_all(tmp_path, step):
+    document, path = composed(Repeated(Repeated(step, 3), 5)), tmp_path / "run.json"
+    assert document == composed(Repeated(step, 15))
+    path.write_bytes(document)
+    (found,) = run_extracted([path])
+    assert found.word == "proved"
+    assert agrees(found, check(document)), found.line
+
+
+@needs_checker
 def test_too_many_samples_under_one_noise_are_no_answer(tmp_path):
     document, path = (
         with_epsilon(composed(accumulated(64, 1 / 64, 9.0)), Fraction(100)),

@@ -62,6 +62,8 @@ _GRID_PER_EPSILON = 1e-3
 
 # grids and differences are relative to epsilon, or to this where epsilon is smaller
 _LEAST_EPSILON = 1e-2
+# below it their conversion takes no order
+_LEAST_ORDER = 1.01
 # above it e^epsilon is beyond what they compute with
 _LARGEST_EPSILON = 500.0
 _MOST_ANSWERS = 1_000
@@ -296,8 +298,8 @@ def _rdp(peer: Any, name: str, lists: list[_Leaves], case: _Case) -> PeerCheck:
     try:
         # parallel composition: disjoint parties, of which a record is in one
         theirs = max(epsilon_of(leaves) for leaves in lists)
-    except peer.UnsupportedEventError as unsupported:
-        return _skipped(name, _reason(unsupported))
+    except (peer.UnsupportedEventError, ArithmeticError, ValueError) as unanswered:
+        return _skipped(name, _reason(unanswered))
     gap = _gap(theirs, case.ours)
     if abs(gap) <= _DOUBLES:
         return PeerCheck(name, Status.AGREE, theirs, gap, True, _EQUAL)
@@ -321,6 +323,8 @@ def _expected_rdp(lists: list[_Leaves], peer: Any, case: _Case) -> tuple[float, 
         return None
     mu = mu_from_epsilon_delta(epsilon=case.ours, delta=case.delta).upper_float
     bound = epsilon_from_zcdp_by_orders(rho=mu**2 / 2, delta=case.delta)
+    if bound.order < _LEAST_ORDER:
+        return None
     return bound.epsilon.upper_float, float(bound.order)
 
 
@@ -343,8 +347,8 @@ def _pld(peer: Any, name: str, lists: _Asked, case: _Case) -> PeerCheck:
     grid = _GRID_PER_EPSILON * (1.0 if isinf(scale) else max(scale, _LEAST_EPSILON))
     try:
         theirs = max(_pld_epsilon(peer, *each, case.delta, grid) for each in lists)
-    except peer.UnsupportedEventError as unsupported:
-        return _skipped(name, _reason(unsupported))
+    except (peer.UnsupportedEventError, ArithmeticError, ValueError) as unanswered:
+        return _skipped(name, _reason(unanswered))
     gap = _gap(theirs, case.ours)
     if abs(gap) <= _DOUBLES:
         return PeerCheck(name, Status.AGREE, theirs, gap, True, _EQUAL)
@@ -453,6 +457,6 @@ def _gap(theirs: float, ours: Enclosure) -> float:
     return -1.0 if isinf(nearer) else (theirs - nearer) / max(nearer, _LEAST_EPSILON)
 
 
-def _reason(unsupported: Exception) -> str:
-    """Return what they say about an event that they do not support."""
-    return f"not supported there: {unsupported}"
+def _reason(unanswered: Exception) -> str:
+    """Return what they say about events of which they have no price."""
+    return f"not answered there: {unanswered}"

@@ -44,9 +44,12 @@ _SETTLED = 1e-3
 NEGLIGIBLE = 1e-7
 """The share of δ that the cut-off of a vertical line may take where it is placed for few steps."""
 
-LOST = 1e-6
+_LOST = 1e-6
 """The share of δ that it may take where it was placed by moments: ε errs by less than as much of
 itself, where δ falls by a factor of e at least over it."""
+
+DOUBTED = 1e-2
+"""The share of δ above which such a line is not made before a ray was asked for."""
 
 _MOST_NODES = 1 << 12
 """Nodes of a vertical line above which a ray is shorter."""
@@ -93,7 +96,7 @@ def doubtful(counts: Counts, delta: float, epsilon: float, share: float) -> bool
     steps = sum(counts.values())
     if not possible(counts):
         return False
-    return share > LOST or (steps <= _FEW and _about_delta(counts, epsilon / _NEAR) < delta)
+    return share > _LOST or (steps <= _FEW and _about_delta(counts, epsilon / _NEAR) < delta)
 
 
 def epsilon_upper(counts: Counts, delta: float) -> Found | None:

@@ -537,7 +537,7 @@ class _FewSteps(Route):
         """Return a ray's answer where a contour would lose more than `few_steps.NEGLIGIBLE` of
         δ.
         """
-        most = few_steps.NEGLIGIBLE
+        most = few_steps.DOUBTED
         _, shares = contour.epsilons_upper(counts, np.array([delta]), np.zeros(1), useful=most)
         return _ray_epsilon(counts, delta) if shares[0] > few_steps.NEGLIGIBLE else None
 
@@ -608,8 +608,8 @@ class _Contour(Route):
         """Return bounds by contours; the loose ones anew by a ray, then by a grid, if these are
         less.
         """
-        # where there may be a ray no contour is made that is doubted for what its cut-off takes
-        useful = few_steps.LOST if few_steps.possible(counts) else 1.0
+        # where there may be a ray no contour is made first whose cut-off takes much
+        useful = few_steps.DOUBTED if few_steps.possible(counts) else 1.0
         found, shares = contour.epsilons_upper(counts, deltas, least, useful=useful)
         unsettled = shares > useful
         for k in np.nonzero(found > least)[0][:_MOST_POINTS]:

@@ -31,6 +31,7 @@ from .errors import (
 )
 from .labels import LabelDomain
 from .protocols import FloatArray, Loss
+from .quiet import silence
 from .records import IntArray
 from .sensitivity import float_up
 from .stated_loss import ROOM, StatedLoss
@@ -186,7 +187,7 @@ def _drawn(loss: StatedLoss, *, far: bool = False) -> tuple[FloatArray, FloatArr
 def _answers(loss: StatedLoss, scores: FloatArray, labels: FloatArray) -> bool:
     """Return whether a loss has slopes at scores."""
     try:
-        with np.errstate(all="ignore"):
+        with silence(strangers=True):
             loss.slopes(scores, labels)
     except KeyboardInterrupt:
         raise
@@ -359,7 +360,7 @@ def _slopes(
     Raises `InvalidParameter` where it raises, or answers with something else than slopes.
     """
     try:
-        with np.errstate(all="ignore"):
+        with silence(strangers=True):
             return (ask or loss.slopes)(scores, labels)
     except Exception as error:
         raise InvalidParameter(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -10,7 +11,6 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
-import warnings
 
 import numpy as np
 import pytest
@@ -32,10 +32,10 @@ from dpledger.mechanisms import (
     RealLabels,
     SamplingCurator,
     SeededSampler,
+    WeightedLabels,
 )
 from dpledger.solvers import Hinge, SmoothedHinge
 from dpledger.solvers.weighted import Weighted
-from dpledger.mechanisms import WeightedLabels
 
 Floats = NDArray[np.float64]
 
@@ -128,7 +128,7 @@ def numpy_file(path: Path, cells: Sequence[Any]) -> Path:
 def test_whether_a_cell_is_missing_depends_on_no_other_record(
     write: Callable[[Path, Sequence[Any]], Path], cells: list[Any], more: Any, tmp_path: Path
 ) -> None:
-    """One record more made cells of all others, which were missing, numbers: 50 more were counted."""
+    """One record more made numbers of all missing cells: 50 more were counted."""
     schema, told = parse_schema(SCHEMA), []
     for name, each in (("a", cells), ("b", [*cells, more])):
         path = write(tmp_path / name, each)
@@ -210,9 +210,7 @@ def test_warnings_of_a_losss_own_threads_tell_nothing() -> None:
     rows, heard = np.full((40, 1), 0.1), []
     for large in (1.0, 900.0):
         rows[3] = large
-        data = PrivateDataset(
-            rows, np.ones(40), adjacency=Adjacency.REPLACE_ONE, row_bound=1000.0
-        )
+        data = PrivateDataset(rows, np.ones(40), adjacency=Adjacency.REPLACE_ONE, row_bound=1000.0)
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             data.sum_gradient(InThreads(), np.ones(1))
@@ -226,7 +224,11 @@ def test_a_narrow_hinge_is_refused_in_words() -> None:
     )
     with pytest.raises(InvalidParameter):
         data.strongly_convex_argmin(
-            SmoothedHinge(1e-310), modulus=1.0, linear=np.zeros(1), tolerance=1e-3, start=np.zeros(1)
+            SmoothedHinge(1e-310),
+            modulus=1.0,
+            linear=np.zeros(1),
+            tolerance=1e-3,
+            start=np.zeros(1),
         )
 
 

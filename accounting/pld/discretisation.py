@@ -47,7 +47,7 @@ from .pairs import (
     ReplacedInSample,
     Sampled,
 )
-from .profiles import tails_of
+from .profiles import tails_at, tails_of
 
 PRECISION_MARGIN = 64
 """Bits of the balls beyond those of the masses: second differences of a profile cancel."""
@@ -209,9 +209,7 @@ def _dots(pair: DominatingPair, points: Points) -> list[arb]:
     """Return the pessimistic masses at the points and, last, at infinity."""
     losses = points.losses()
     grown = [loss.exp() for loss in losses]
-    deltas = [
-        p - x * q for x, (p, q) in zip(grown, (tails_of(pair, x) for x in losses), strict=True)
-    ]
+    deltas = [p - x * q for x, (p, q) in zip(grown, map(tails_at(pair), losses), strict=True)]
     # slopes of the chords: Q-masses beyond each point
     beyond = [(1 - deltas[0]) / grown[0]]
     beyond += [
@@ -238,7 +236,7 @@ class _Cells:
     def of(cls, pair: DominatingPair, points: Points) -> "_Cells":
         losses = points.losses()
         grown = [loss.exp() for loss in losses]
-        tails = [*(tails_of(pair, loss) for loss in losses), (arb(0), arb(0))]
+        tails = [*map(tails_at(pair), losses), (arb(0), arb(0))]
         cells = [(p0 - p1, q0 - q1) for (p0, q0), (p1, q1) in pairwise(tails)]
         excess = [(p - x * q).lower() for (p, q), x in zip(cells, grown, strict=True)]
         missing = [(x * q - p).upper() for (p, q), x in zip(cells, grown[1:], strict=False)]

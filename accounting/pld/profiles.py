@@ -5,7 +5,8 @@ falls) along one real variable.
 """
 
 from bisect import bisect_right
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from math import comb, inf, nextafter
 from typing import NamedTuple
 
@@ -64,59 +65,89 @@ def tails_of(pair: DominatingPair, x: arb) -> Tails:
 
     Raises `ArithmeticError` where x and an end of the range of L cannot be told apart.
     """
-    spend(1)
+    return tails_at(pair)(x)
+
+
+def tails_at(pair: DominatingPair) -> Callable[[arb], Tails]:
+    """Return `tails_of` a pair as a function of x, to be called at the precision of now.
+
+    What does not depend on x is computed once.
+    """
     match pair:
         case GaussianShift() | LaplaceShift():
-            return _above(pair, x)
+            found = _above(pair)
         case Sampled():
-            return _sampled(pair, x)
+            found = _sampled(pair)
         case RevealedSample():
-            p, q = _above(pair.base, x)
-            met, missed = ball_of(pair.rate), _ONE if x < 0 else _ZERO if x >= 0 else _EITHER
-            return met * p + (1 - met) * missed, met * q + (1 - met) * missed
+            found = partial(_revealed, pair)
         case DrawnShifts():
-            return _drawn(pair, x)
+            found = partial(_drawn, pair)
         case ReplacedInSample():
-            return _replaced(pair, x)
+            found = partial(_replaced, pair)
         case CopiesDrawn():
-            return copies_tails(pair, x)
+            found = partial(copies_tails, pair)
         case _:
-            return _discrete(pair, x)
+            found = partial(_discrete, pair)
+
+    def tails(x: arb) -> Tails:
+        spend(1)
+        return found(x)
+
+    return tails
 
 
-def _sampled(pair: Sampled, x: arb) -> Tails:
+def _revealed(pair: RevealedSample, x: arb) -> Tails:
+    """Return the tails of a base that is met with probability q, and else tells nothing."""
+    p, q = _above(pair.base)(x)
+    met, missed = ball_of(pair.rate), _ONE if x < 0 else _ZERO if x >= 0 else _EITHER
+    return met * p + (1 - met) * missed, met * q + (1 - met) * missed
+
+
+def _sampled(pair: Sampled) -> Callable[[arb], Tails]:
     """Return the tails of a mixture: L = log r(v) or -log r(v), r(v) = 1 - q + q e^v."""
     q = ball_of(pair.rate)
-    first = pair.order is Order.MIXTURE_FIRST
-    if pair.order is Order.SYMMETRISED:
-        first = not x < 0
-    odds = (x if first else -x).expm1() / q
-    if odds <= -1:
-        return (_ONE, _ONE) if first else (_ZERO, _ZERO)
-    if not odds > -1:
-        raise ArithmeticError(f"x={x} must be apart from the end of the range of the loss.")
-    p, base = (_above if first else _below)(pair.base, odds.log1p())
-    mixed = (1 - q) * base + q * p
-    return (mixed, base) if first else (base, mixed)
+    rest, above = 1 - q, _above(pair.base)
+    symmetrised, mixture_first = pair.order is Order.SYMMETRISED, pair.order is Order.MIXTURE_FIRST
+
+    def tails(x: arb) -> Tails:
+        first = not x < 0 if symmetrised else mixture_first
+        odds = (x if first else -x).expm1() / q
+        if odds <= -1:
+            return (_ONE, _ONE) if first else (_ZERO, _ZERO)
+        if not odds > -1:
+            raise ArithmeticError(f"x={x} must be apart from the end of the range of the loss.")
+        v = odds.log1p()
+        if first:
+            p, base = above(v)
+            return rest * base + q * p, base
+        # below v, by symmetry
+        base, p = above(-v)
+        return base, rest * base + q * p
+
+    return tails
 
 
-def _above(base: GaussianShift | LaplaceShift, v: arb) -> Tails:
+def _above(base: GaussianShift | LaplaceShift) -> Callable[[arb], Tails]:
     """Return the probabilities under P and Q that the loss of the base exceeds v."""
     if isinstance(base, GaussianShift):
         mu, root = mu_squared_ball(base).sqrt(), arb(2).sqrt()
-        return ((v / mu - mu / 2) / root).erfc() / 2, ((v / mu + mu / 2) / root).erfc() / 2
+        half = mu / 2
+
+        def normal(v: arb) -> Tails:
+            u = v / mu
+            return ((u - half) / root).erfc() / 2, ((u + half) / root).erfc() / 2
+
+        return normal
     e = ball_of(base.epsilon)
-    if v >= e:
-        return _ZERO, _ZERO
-    if v < -e:
-        return _ONE, _ONE
-    return 1 - ((v - e) / 2).exp() / 2, (-(v + e) / 2).exp() / 2
 
+    def laplace(v: arb) -> Tails:
+        if v >= e:
+            return _ZERO, _ZERO
+        if v < -e:
+            return _ONE, _ONE
+        return 1 - ((v - e) / 2).exp() / 2, (-(v + e) / 2).exp() / 2
 
-def _below(base: GaussianShift | LaplaceShift, v: arb) -> Tails:
-    """Return the probabilities under P and Q that the loss of the base is below v, by symmetry."""
-    p, q = _above(base, -v)
-    return q, p
+    return laplace
 
 
 def _replaced(pair: ReplacedInSample, x: arb) -> Tails:

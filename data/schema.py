@@ -157,7 +157,7 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         row_bound: public bound on the l2 norm of a row of features; longer rows are scaled down.
         description: of the data, for reports.
         on_outside: what happens to numbers outside their bounds: clip them, or refuse the file.
-        missing: spellings of a missing value.
+        missing: spellings of a missing value; a number, however it is spelled (-1 and -1.00).
         drop_missing: whether records with missing values are left out (else they are refused).
         header: whether the first line of a text file names the columns.
         delimiter: between the cells of a text file.

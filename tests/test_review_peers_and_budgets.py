@@ -1,0 +1,73 @@
+"""One run of a ledger with a budget before the court, and peers that have no price."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpledger.accounting import Budget, MemoryLedger
+from dpledger.accounting.numbers.notions import ApproxDp
+from dpledger.audits.claims.claim import ClaimVerdict
+from dpledger.audits.claims.finished_run import judge_ledger
+from dpledger.audits.claims.own import PromisedEpsilon
+from dpledger.audits.crosschecks import Status, crosscheck
+from dpledger.mechanisms import (
+    AccumulatedPoisson,
+    Adjacency,
+    Audience,
+    Context,
+    Event,
+    GaussianStep,
+    Mechanism,
+    Repeated,
+    declared,
+)
+
+ADD, ZERO = Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE
+
+
+def event(mechanism: Mechanism, *parties: str) -> Event:
+    return Event(mechanism, Context(parties, 1, "x", Audience.PUBLIC))
+
+
+def noisy(noise_std: float, adjacency: Adjacency = ADD) -> GaussianStep:
+    return GaussianStep(declared(1, "x", adjacency=adjacency), noise_std)
+
+
+def test_the_budget_speaks_for_one_run_whatever_parties_another_names() -> None:
+    """It refused to answer about one run, because the parties of two have no common price."""
+    ledger = MemoryLedger()
+    ledger.set_budget(Budget(ApproxDp(1.0, 1e-5), ADD))
+    for name, first, second in (("one", "a", "b"), ("two", "b", "a")):
+        with ledger.run(name, configuration_hash=name) as run:
+            run.step(event(noisy(20.0), first))
+            run.step(event(noisy(40.0), second))
+    within = judge_ledger(ledger, PromisedEpsilon(1.2, 1e-5), run="one").finding
+    assert within.verdict is ClaimVerdict.HOLDS
+    beyond = judge_ledger(ledger, PromisedEpsilon(0.9, 1e-5), run="one").finding
+    assert beyond.verdict is not ClaimVerdict.HOLDS
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [noisy(1e200, ZERO), AccumulatedPoisson(noisy(1.0, ZERO), 0.0, 3)],
+    ids=["noise whose square overflows", "samples of nobody"],
+)
+def test_a_peer_that_fails_has_not_answered(mechanism: Mechanism) -> None:
+    """Its error ended `claims check` in a traceback."""
+    pytest.importorskip("dp_accounting")
+    found = crosscheck([event(mechanism)], delta=1e-5)
+    assert not found.is_finding
+    assert {peer.status for peer in found.peers} == {Status.SKIPPED}
+
+
+@pytest.mark.parametrize(
+    ("noise_std", "steps", "delta"), [(1.0, 30, 0.99), (0.5, 100, 0.99), (0.5, 100, 0.999)]
+)
+def test_orders_that_a_peer_leaves_out_refute_nothing(
+    noise_std: float, steps: int, delta: float
+) -> None:
+    """Near delta 1 the best order of Renyi DP lies below 1.01, where theirs ends."""
+    pytest.importorskip("dp_accounting")
+    found = crosscheck([event(Repeated(noisy(noise_std, ZERO), steps))], delta=delta)
+    assert not found.is_finding
+    assert found.peers[1].status is Status.AGREE

@@ -14,6 +14,7 @@ from ..federation import Coordinator, FederationEnded, Journal, take_part, write
 from ..federation.flower import client_app, server_app
 from ..federation.party import Link, TookPart
 from .federation_files import Participant, read_federation
+from .training import journal_folder
 
 __all__ = ["client", "server", "write_app"]
 
@@ -116,8 +117,7 @@ def server() -> Any:
         out = Path(str(context.run_config["out"]))
         federation = read_federation(Path(str(context.run_config["run"])))
         plan, _ = federation.plan()
-        out.mkdir(parents=True, exist_ok=True)
-        with Journal(out / "journal.sqlite") as journal:
+        with Journal(journal_folder(out)) as journal:
             patience = federation.file.federation.patience
             coordinator = Coordinator(plan, journal, patience=patience)
             run(coordinator)

@@ -17,12 +17,17 @@ from dpledger.mechanisms import (
     Context,
     Event,
     GaussianStep,
+    LaplaceStep,
     Mechanism,
+    Norm,
+    PoissonSampled,
     Repeated,
+    UnprotectedRelease,
     declared,
 )
 
 ADD, ZERO = Adjacency.ADD_REMOVE_ONE, Adjacency.ZERO_OUT_ONE
+ONE = Adjacency.REPLACE_ONE
 
 
 def event(mechanism: Mechanism, *parties: str) -> Event:
@@ -71,3 +76,14 @@ def test_orders_that_a_peer_leaves_out_refute_nothing(
     found = crosscheck([event(Repeated(noisy(noise_std, ZERO), steps))], delta=delta)
     assert not found.is_finding
     assert found.peers[1].status is Status.AGREE
+
+
+def test_an_unprotected_release_refutes_whatever_another_run_costs() -> None:
+    """A run without a price beside it left the promise undecided."""
+    ledger = MemoryLedger()
+    unpriced = PoissonSampled(LaplaceStep(declared(1, "y", adjacency=ONE, norm=Norm.L1), 2.0), 0.1)
+    for name, mechanism in (("bare", UnprotectedRelease("x")), ("unpriced", unpriced)):
+        with ledger.run(name, configuration_hash=name) as run:
+            run.step(event(mechanism))
+    found = judge_ledger(ledger, PromisedEpsilon(3.0, 1e-5)).finding
+    assert found.verdict is ClaimVerdict.FAILS

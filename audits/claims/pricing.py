@@ -112,6 +112,8 @@ def priced(
             highest = _by_divergences(events, delta, group, units_of_work)
         return ClaimPrice(Enclosure.hull(Enclosure.of(0), highest), str(exhausted), gave_up=True)
     except (DpledgerError, ArithmeticError) as refused:
+        if any(isinstance(unrepeated(e.mechanism)[0], UnprotectedRelease) for e in events):
+            return ClaimPrice(Enclosure.of(inf))  # whatever the others cost
         return ClaimPrice(Enclosure.hull(Enclosure.of(0), Enclosure.of(inf)), str(refused))
 
 

@@ -11,12 +11,9 @@ is decided here.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, time
-from functools import lru_cache
-from math import isfinite, isnan
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,15 +40,10 @@ from .schema import (
     PartyColumn,
     Schema,
 )
+from .spelling import number_of, stripped, word_of
 
 if TYPE_CHECKING:
     import scipy.sparse
-
-_NUMERAL = re.compile(
-    r"[+-]?(?:(?:\d+\.\d*|\.\d+)(?:e[+-]?\d+)?|\d+e[+-]?\d+|\d{16,}|nan|inf(?:inity)?)",
-    re.ASCII | re.IGNORECASE,
-)
-"""A number that its column's type may have spelled."""
 
 
 @np.errstate(all="ignore")  # what a caller made an error would tell of a cell
@@ -328,11 +320,14 @@ def _complete(table: Table, schema: Schema) -> Table:
 def _gaps(cells: Cells, missing: Sequence[str]) -> NDArray[np.bool_]:
     """Which cells are missing: no value at all, or spelled like one of `missing`."""
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "fiu":
-        marks = [mark for mark in map(_as_float, missing) if mark is not None]
+        marks = [mark for mark in map(number_of, missing) if mark is not None]
         absent: NDArray[np.bool_] = np.isin(cells, marks)
         return absent | np.isnan(cells) if any(map(isnan, marks)) else absent
-    words = set(map(_text, missing))
-    gaps = (cell is None or _text(cell) in words for cell in _scalars(cells))
+    words = set(map(word_of, missing))
+    # what is no number and no day is spelled in one way
+    varied = any(number_of(mark) is not None or any(map(str.isdigit, mark)) for mark in missing)
+    spelled = word_of if varied else stripped
+    gaps = (cell is None or spelled(cell) in words for cell in _scalars(cells))
     return np.fromiter(gaps, np.bool_, len(cells))
 
 
@@ -355,7 +350,7 @@ def _inside(table: Table, column: NumericColumn, rule: OnOutside) -> NDArray[np.
         numbers = cells.astype(np.float64)
     else:
         # what is no number becomes NaN, which is refused below
-        numbers = np.array([_as_float(cell) for cell in cells], dtype=np.float64)
+        numbers = np.array([number_of(cell) for cell in cells], dtype=np.float64)
     refused = ~np.isfinite(numbers)
     if rule is OnOutside.REFUSE:
         refused |= (numbers < column.lower) | (numbers > column.upper)
@@ -378,46 +373,21 @@ def _codes(table: Table, name: str, words: Sequence[str]) -> NDArray[np.intp]:
     the first cell that is none of the words.
     """
     cells = _scalars(table.columns[name])
-    position = {_text(word): code for code, word in enumerate(words)}
+    position = {word_of(word): code for code, word in enumerate(words)}
     if len(position) < len(words):
         raise SchemaError(f"{name}: words={list(words)} must differ, as numbers too")
-    codes = np.fromiter((position.get(_text(cell), -1) for cell in cells), np.intp, len(cells))
+    exact = {word: position[word_of(word)] for word in words}
+    # most cells are spelled as the schema spells them
+    found = (
+        exact[cell] if isinstance(cell, str) and cell in exact else position.get(word_of(cell), -1)
+        for cell in cells
+    )
+    codes = np.fromiter(found, np.intp, len(cells))
     if (codes < 0).any():
         record = int(np.argmax(codes < 0))
         cell = cells[record]
-        raise BadValue(table.place(record), name, cell, among(_text(cell), words))
+        raise BadValue(table.place(record), name, cell, among(word_of(cell), words))
     return codes
-
-
-def _as_float(cell: object) -> float | None:
-    """The number that a cell holds, or None; digits grouped by underscores are no number."""
-    if isinstance(cell, str) and "_" in cell:
-        return None
-    try:
-        return float(cell)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        return None
-
-
-def _text(cell: object) -> str:
-    """A cell as a word of the schema: outer blanks removed, numbers and days in one spelling.
-
-    How many decimals a number is written with, whether with a point at all, and a day with its
-    hour, may be a matter of the whole column's type, which one record decides.
-    """
-    if isinstance(cell, datetime) and cell.tzinfo is None and cell.time() == time():
-        cell = cell.date()
-    return _spelled(str(cell).strip())
-
-
-@lru_cache(maxsize=1 << 12)
-def _spelled(word: str) -> str:
-    """A number with a point, an exponent or many digits as the shortest that a binary64 has,
-    without a point where it is whole; anything else as it is."""
-    if _NUMERAL.fullmatch(word) is None:
-        return word
-    value = float(word)
-    return str(int(value)) if isfinite(value) and value.is_integer() else repr(value)
 
 
 def _scalars(cells: Cells) -> Sequence[object]:

@@ -1,0 +1,48 @@
+"""What a cell of a file says: a number, or a word in one spelling."""
+
+import re
+from datetime import datetime, time
+from functools import lru_cache
+from math import isfinite
+
+_NUMERAL = re.compile(
+    r"[+-]?(?:(?:\d+\.\d*|\.\d+)(?:e[+-]?\d+)?|\d+e[+-]?\d+|\d{16,}|nan|inf(?:inity)?)",
+    re.ASCII | re.IGNORECASE,
+)
+"""A number that its column's type may have spelled."""
+
+
+def number_of(cell: object) -> float | None:
+    """The number that a cell holds, or None; digits grouped by underscores are no number."""
+    if isinstance(cell, str) and "_" in cell:
+        return None
+    try:
+        return float(cell)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def word_of(cell: object) -> str:
+    """A cell as a word of the schema: outer blanks removed, numbers and days in one spelling.
+
+    How many decimals a number is written with, whether with a point at all, and a day with its
+    hour, may be a matter of the whole column's type, which one record decides.
+    """
+    if isinstance(cell, datetime) and cell.tzinfo is None and cell.time() == time():
+        cell = cell.date()
+    return _spelled(stripped(cell))
+
+
+def stripped(cell: object) -> str:
+    """A cell's text without outer blanks."""
+    return str(cell).strip()
+
+
+@lru_cache(maxsize=1 << 12)
+def _spelled(word: str) -> str:
+    """A number with a point, an exponent or many digits as the shortest that a binary64 has,
+    without a point where it is whole; anything else as it is."""
+    if _NUMERAL.fullmatch(word) is None:
+        return word
+    value = float(word)
+    return str(int(value)) if isfinite(value) and value.is_integer() else repr(value)

@@ -69,6 +69,9 @@ _LARGEST_EPSILON = 500.0
 _MOST_ANSWERS = 1_000
 """Of randomised response, which their PLD accountant is asked one by one: a few seconds."""
 
+_MOST_WHOLE = 100_000
+"""Of discrete Laplace noise, all values between two neighbours' which it lists: a second."""
+
 # grid points times compositions: a few seconds
 _MOST_WORK = 1e6
 
@@ -298,7 +301,7 @@ def _rdp(peer: Any, name: str, lists: list[_Leaves], case: _Case) -> PeerCheck:
     try:
         # parallel composition: disjoint parties, of which a record is in one
         theirs = max(epsilon_of(leaves) for leaves in lists)
-    except (peer.UnsupportedEventError, ArithmeticError, ValueError) as unanswered:
+    except (peer.UnsupportedEventError, ArithmeticError, ValueError, MemoryError) as unanswered:
         return _skipped(name, _reason(unanswered))
     gap = _gap(theirs, case.ours)
     if abs(gap) <= _DOUBLES:
@@ -343,11 +346,14 @@ def _pld(peer: Any, name: str, lists: _Asked, case: _Case) -> PeerCheck:
     )
     if answers > _MOST_ANSWERS:
         return _skipped(name, f"{answers} randomised answers, which it composes one by one")
+    farthest = max((_farthest(leaf) for _, leaves in lists for leaf, _ in leaves), default=0)
+    if farthest > _MOST_WHOLE:
+        return _skipped(name, f"whole numbers that move by {farthest}, all of which it lists")
     scale = case.ours.upper_float
     grid = _GRID_PER_EPSILON * (1.0 if isinf(scale) else max(scale, _LEAST_EPSILON))
     try:
         theirs = max(_pld_epsilon(peer, *each, case.delta, grid) for each in lists)
-    except (peer.UnsupportedEventError, ArithmeticError, ValueError) as unanswered:
+    except (peer.UnsupportedEventError, ArithmeticError, ValueError, MemoryError) as unanswered:
         return _skipped(name, _reason(unanswered))
     gap = _gap(theirs, case.ours)
     if abs(gap) <= _DOUBLES:
@@ -397,6 +403,14 @@ def _normal(leaf: Any) -> bool:
     while hasattr(leaf, "event"):
         leaf = leaf.event
     return type(leaf).__name__ in ("GaussianDpEvent", "MixtureOfGaussiansDpEvent")
+
+
+def _farthest(leaf: Any) -> int:
+    """Return by how much a leaf's value moves, if it is of discrete Laplace noise; else 0."""
+    while hasattr(leaf, "event"):
+        leaf = leaf.event
+    discrete = type(leaf).__name__ == "DiscreteLaplaceDpEvent"
+    return int(leaf.sensitivity) if discrete else 0
 
 
 def _most_events(lists: _Asked) -> int:

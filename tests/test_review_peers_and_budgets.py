@@ -15,6 +15,7 @@ from dpledger.mechanisms import (
     Adjacency,
     Audience,
     Context,
+    DiscreteLaplaceStep,
     Event,
     GaussianStep,
     LaplaceStep,
@@ -63,6 +64,18 @@ def test_a_peer_that_fails_has_not_answered(mechanism: Mechanism) -> None:
     found = crosscheck([event(mechanism)], delta=1e-5)
     assert not found.is_finding
     assert {peer.status for peer in found.peers} == {Status.SKIPPED}
+
+
+def test_a_peer_that_would_list_all_whole_numbers_is_not_asked() -> None:
+    """Of a sum of amounts in cents it filled the memory, and the court ended in its error."""
+    pytest.importorskip("dp_accounting")
+    far = 10**9
+    step = DiscreteLaplaceStep(declared(far, "cents", adjacency=ADD, norm=Norm.L1), float(far))
+    found = crosscheck([event(step)], delta=1e-5)
+    assert not found.is_finding
+    assert found.peers[1].status is Status.SKIPPED
+    near = DiscreteLaplaceStep(declared(20, "counts", adjacency=ADD, norm=Norm.L1), 20.0)
+    assert crosscheck([event(near)], delta=1e-5).peers[1].status is Status.AGREE
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from ..accounting.ledger.ledger import Ledger, Run
 from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.errors import DpledgerError, InvalidParameter
 from ..mechanisms.events import Audience, Context, Event, Mechanism
-from ..mechanisms.protocols import Provenance
+from ..mechanisms.protocols import IMPORTED, Provenance
 from .accountant_states import mechanisms_of_diffprivlib, mechanisms_of_flower
 from .checkpoints import plain_data_of
 from .dp_events import mechanisms_of_tree
@@ -153,7 +153,9 @@ def import_into(
     """Record a file's events in a ledger as a run of its own, all or nothing; return both.
 
     The ledger's budget refuses what would cross it; that it was spent elsewhere already is for
-    whoever imports to mend. Nobody here saw the noise: the row's sampler says where it is from.
+    whoever imports to mend. Nobody here saw the noise: the row's sampler says where it is from. Nor
+    does a history tell whether its steps and its end were fixed beforehand: certificates name that
+    as assumed (`accounting.ledger.ledger.HISTORY`).
 
     Args:
         ledger: opened for writing.
@@ -175,5 +177,5 @@ def import_into(
     tightest_accountant(composed(events))
     ledger.require(events)
     opened = ledger.run(name, configuration_hash=digest, plan=events)
-    opened.commit(opened.reserve(events, Provenance(f"imported-{kind}", None)))
+    opened.commit(opened.reserve(events, Provenance(f"{IMPORTED}{kind}", None)))
     return opened, events

@@ -16,6 +16,9 @@ from .refusals import refuse_seconds
 
 FloatArray = npt.NDArray[np.float64]
 
+IMPORTED = "imported-"
+"""How the sampler's name begins where a history of another tool was recorded."""
+
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
@@ -42,6 +45,11 @@ class Provenance:
             require_positive_int("trials", self.trials)
         if not isinstance(self.simulation, bool):
             raise InvalidParameter("simulation", self.simulation, "True or False")
+
+    @property
+    def is_history(self) -> bool:
+        """Whether another tool drew the noise, and all was recorded afterwards."""
+        return self.sampler.startswith(IMPORTED)
 
     @property
     def stream(self) -> tuple[str, int] | None:

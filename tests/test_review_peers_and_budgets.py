@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from dpledger.accounting import Budget, MemoryLedger
+from dpledger.accounting.ledger.ledger import HISTORY
+from dpledger.accounting.ledger.proofs import certificate_of, graded_verdict
+from dpledger.accounting.numbers.grade import Grade
 from dpledger.accounting.numbers.notions import ApproxDp
+from dpledger.accounting.proof.certificate import certify
+from dpledger.accounting.proof.derivation import GIVEN
+from dpledger.accounting.proof.proved import NotProved
 from dpledger.audits.claims.claim import ClaimVerdict
 from dpledger.audits.claims.finished_run import judge_ledger
 from dpledger.audits.claims.own import PromisedEpsilon
 from dpledger.audits.crosschecks import Status, crosscheck
+from dpledger.interop import import_into
 from dpledger.mechanisms import (
     AccumulatedPoisson,
     Adjacency,
@@ -100,3 +110,34 @@ def test_an_unprotected_release_refutes_whatever_another_run_costs() -> None:
             run.step(event(mechanism))
     found = judge_ledger(ledger, PromisedEpsilon(3.0, 1e-5)).finding
     assert found.verdict is ClaimVerdict.FAILS
+
+
+def test_a_run_that_left_its_plan_within_the_budget_keeps_the_budgets_promise() -> None:
+    """The court said *fails* beside the filter's own proof that the promise is kept."""
+    ledger = MemoryLedger()
+    ledger.set_budget(Budget(ApproxDp(1.0, 1e-5), ADD))
+    with ledger.run("r", configuration_hash="0", plan=[event(noisy(50.0))]) as run:
+        run.step(event(noisy(50.0)))
+        run.step(event(noisy(60.0)))
+    judged = judge_ledger(ledger, PromisedEpsilon(1.2, 1e-5))
+    assert judged.finding.verdict is ClaimVerdict.HOLDS
+    assert "the run left its plan" in {check.text for check in judged.checks}
+    assert judge_ledger(ledger, PromisedEpsilon(0.05, 1e-5)).finding.verdict is ClaimVerdict.FAILS
+
+
+def test_an_imported_history_is_said_to_be_taken_for_planned(tmp_path: Path) -> None:
+    """It was called a plan that was kept, and no certificate named what that rests on."""
+    path, ledger = tmp_path / "state.json", MemoryLedger()
+    path.write_text(json.dumps({"history": [[1.0, 0.01, 100]], "mechanism": "rdp"}))
+    import_into(ledger, "opacus", path, adjacency=ADD)
+    judged = judge_ledger(ledger, PromisedEpsilon(3.0, 1e-5))
+    (plan,) = [check for check in judged.checks if check.name.startswith("plan of")]
+    assert plan.passed is None
+    assert HISTORY in plan.text
+    certificate = certificate_of(ledger, delta=1e-5)
+    verdict, grade = graded_verdict(certificate.to_json_bytes(), ledger)
+    assert f"{GIVEN}{HISTORY}" in verdict.assumptions
+    assert grade is Grade.ENCLOSED
+    silent = certify(ledger.joint_events(), delta=1e-5).to_json_bytes()
+    with pytest.raises(NotProved, match="assumptions"):
+        graded_verdict(silent, ledger)

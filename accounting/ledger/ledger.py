@@ -53,7 +53,10 @@ _ANCHOR_TIMEOUT = 30.0
 _PAGE = 1000
 """Rows fetched at once, so that a long ledger need not fit in memory."""
 
-__all__ = ["Ledger", "Reservation", "Run", "RunSummary", "Verification"]
+HISTORY = "what an imported history lists, and when it ended, was fixed beforehand"
+"""What its price takes for granted: it was recorded when all of it was over."""
+
+__all__ = ["HISTORY", "Ledger", "Reservation", "Run", "RunSummary", "Verification"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,12 +329,16 @@ class Ledger(ABC):
         return (self.last_row.statement, *self.noise_circumstances(run))
 
     def noise_circumstances(self, run: str | None = None) -> tuple[str, ...]:
-        """Return of it what the noise makes so: seeds, and trials in place of one release."""
+        """Return of it what the noise's sources make so: seeds, trials in place of one release, and
+        histories of other tools.
+        """
         sources, found = [each.provenance for each in self.reservations(run)], list[str]()
         if any(source.seed is not None for source in sources):
             found.append("the seeds of its noise are secret")
         if not all(source.is_release for source in sources):
             found.append("this was a simulation, which prices one ideal release for each event")
+        if any(source.is_history for source in sources):
+            found.append(HISTORY)
         return tuple(found)
 
     def rows(self) -> Iterator[Row]:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from ...accounting.check.reading import CertificateWrong, Undecided
 from ...accounting.composition import UnpricedMechanism
 from ...accounting.ledger import Ledger, TamperedLedger
-from ...accounting.ledger.ledger import RunSummary
+from ...accounting.ledger.ledger import HISTORY, RunSummary
 from ...accounting.ledger.proofs import graded_certificate, graded_verdict
 from ...accounting.numbers.enclosure import shown_down, shown_in_full, shown_up
 from ...accounting.numbers.grade import Grade
@@ -82,11 +82,12 @@ def judge_ledger(
     except TamperedLedger as error:
         tampered = Finding(ClaimVerdict.FAILS, f"the ledger was tampered with: {error}")
         return JudgedPromise(title, tampered)
-    runs, events, sources, sharing, fixed = ledger.steady(
+    runs, events, sources, told, sharing, fixed = ledger.steady(
         lambda: (
             [summary for summary in ledger.runs() if run in (None, summary.run)],
             ledger.joint_events(run),
             {each.provenance for each in ledger.reservations(run)},
+            {each.run for each in ledger.reservations(run) if each.provenance.is_history},
             ledger.sharing_noise(run),
             ledger.spent(run).grade is Grade.ENCLOSED,
         )
@@ -100,7 +101,11 @@ def judge_ledger(
     hashes = {summary.configuration_hash for summary in runs}
     checks = (
         Check("ledger", f"{verified.rows} rows, chain intact; head {verified.head}", passed=True),
-        *(check for summary in runs for check in _kept(summary)),
+        *(
+            check
+            for summary in runs
+            for check in _kept(summary, history=summary.run in told, filtered=kept is not None)
+        ),
         _noise(sources, sharing),
         proof,
         _crosschecked(events, promise),
@@ -142,16 +147,23 @@ def attack_check(result: AttackResult, promise: OwnPromise) -> Check:
     return Check("attack", text, passed=bound <= promise.epsilon)
 
 
-def _kept(summary: RunSummary) -> tuple[Check, ...]:
+def _kept(summary: RunSummary, *, history: bool, filtered: bool) -> tuple[Check, ...]:
     """Return whether a run kept to its plan, and what it reserved without a commit.
 
     A reservation without a commit is a release that may or may not have left: it counts as spent.
+
+    Args:
+        summary: of the run.
+        history: whether it was imported when all of it was over.
+        filtered: whether the ledger's filter is the proof, whatever the plan.
     """
     name = f"plan of {summary.run}"
-    if summary.planned:
+    if history:
+        plan = Check(name, f"imported: taken for granted that {HISTORY}")
+    elif summary.planned:
         kept = summary.kept_to_plan
         words = "the run kept to its plan" if kept else "the run left its plan"
-        plan = Check(name, words, kept)
+        plan = Check(name, words, True if kept else None if filtered else False)
     else:
         plan = Check(name, "none: noise may have been adaptive")
     left = summary.reservations - summary.committed

@@ -11,6 +11,7 @@ from pathlib import Path
 from ...accounting.accountants import RdpAccountant
 from ...accounting.guarantees import Guarantee, guarantee
 from ...accounting.ledger import SqliteLedger
+from ...accounting.ledger.ledger import HISTORY
 from ...accounting.numbers.enclosure import shown_up
 from ...accounting.numbers.work import WorkExhausted, limited
 from ...audits.claims.pricing import UNITS_OF_WORK
@@ -63,7 +64,7 @@ def import_outcome(
                 f"{shown(found.epsilon)} at delta {shown_up(delta)} per record, {adjacency.value}",
             ),
             *grade_rows(found),
-            *(("assumed", each) for each in found.assumptions),
+            *(("assumed", each) for each in (*found.assumptions, HISTORY)),
             *(("UNPROTECTED", reason) for reason in found.unprotected),
             ("recorded as", None if recorded is None else f"run {recorded!r} of {ledger}"),
         ),

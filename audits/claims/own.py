@@ -56,6 +56,9 @@ __all__ = [
 ]
 
 
+_TAKEN = " (taken to be replace-one, under which alone such steps have a price)"
+"""What is said of a relation that nobody states, where it can be one only."""
+
 _SPREAD = "a unit's records with several parties"
 _ONE_PARTY = "whether all records of a unit live with one party"
 """Asked where parties pay differently, and not only by Gaussian steps."""
@@ -253,8 +256,6 @@ def judged(
     if private and group > 1:
         raise InvalidParameter("group", group, "1 where steps are of any mechanism")
     missing = [what for release in releases for what in release.missing]
-    if adjacency is None:
-        missing.insert(0, "adjacency")
     if _is_of_two_readings(releases, adjacency):
         missing.append("what noise multipliers are over")
 
@@ -265,6 +266,9 @@ def judged(
         reading: (listed(reading, least=True), listed(reading, least=False))
         for reading in _readings(releases, adjacency)
     }
+    if adjacency is None:
+        only = {reading.adjacency for reading in readings} == {Adjacency.REPLACE_ONE}
+        missing.insert(0, f"adjacency{_TAKEN if only else ''}")
     *_, (_, most) = readings.values()
     deltas = {
         doubled: delta_left(

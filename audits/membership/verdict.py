@@ -12,7 +12,7 @@ from .game import MembershipCheck, ScoreResult
 
 _NOT_MEANT = (
     "An attack that fails proves nothing: another attack, another record or more models may do "
-    "better. The promise holds because it is proved, not because these attacks stayed below it.",
+    "better. Whether the promise holds rests on its proof, not on what these attacks stayed below.",
     "Rates describe the models that were trained; only the lower bound on epsilon holds beyond "
     "them, with the stated confidence.",
 )

@@ -231,6 +231,11 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
             )
         least, number = data.party_records, len(column.parties)
         counts = (least,) * number if isinstance(least, int) else least
+        if not self.counts_are_private and max(counts) > data.train_records:
+            raise ConfigurationError(
+                f"data.party_records={max(counts)} must be in [1, {data.train_records}], the "
+                "records that are trained on."
+            )
         if len(counts) != number:
             raise ConfigurationError(
                 f"Expected data.party_records to be one number, or {number} for the parties of "

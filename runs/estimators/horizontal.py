@@ -52,7 +52,8 @@ class PrivateAdmmClassifier(PrivateLinearClassifier, SearchedModelOfParties):
     `weight_bound`: what is minimised is the sum of (weight/weight_bound) · loss over the number of
     records, which is public, plus the regulariser; the sum of weights would not be. Noise is that
     of records of the largest weight, so that a bound k times the usual weight costs as much
-    accuracy as an epsilon k times smaller; equal weights at the bound are none.
+    accuracy as an epsilon k times smaller; equal weights at the bound minimise what none do (but
+    where noise hides all rows, classes are then told by their slopes, and not by their counts).
 
     In a pipeline, steps before this one that learn from the records (a `StandardScaler`) are not
     covered by the guarantee; those that look at one row at a time (a `Normalizer`) are harmless.

@@ -34,6 +34,7 @@ from .protocols import FloatArray
 from .quiet import quietly
 from .refusals import ADVICE, Closed, refuse_ways_out, require_itself
 from .rounding import Rounding
+from .row_blocks import real_numbers
 from .sensitivity import (
     Norm,
     Sensitivity,
@@ -234,7 +235,7 @@ class Sensitive(Closed):
 
     def __rmatmul__(self, matrix: FloatArray) -> "Sensitive":
         """Return A·x for each row x; see `linear_map`."""
-        public = np.array(matrix, dtype=np.float64)  # what is priced is what is used
+        public = np.array(real_numbers("matrix", matrix))  # what is priced is what is used
         if public.ndim != 2 or public.shape[1] != self.dimension:
             raise InvalidParameter("matrix.shape", public.shape, f"(m, {self.dimension})")
         bound = operator_norm_up(public, self.sensitivity.norm)
@@ -402,7 +403,7 @@ class Sensitive(Closed):
             array = np.array(other, dtype=np.float64)  # what is priced is what is used
         except DpledgerError:
             raise
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InvalidParameter("public operand", other, "a number or an array") from None
         size = largest_entry(array)
         if not np.isfinite(size):

@@ -150,6 +150,7 @@ class LocalProblem(Closed):
             raise InvalidParameter("pull", type(self.pull).__name__, "a finite public array")
         for name in ("penalty", "modulus", "slope_bound", "radius"):
             require_magnitude(name, getattr(self, name), SQUARE_EXPONENT)
+            object.__setattr__(self, name, float(getattr(self, name)))
         require_nonnegative("tolerance", self.tolerance)
         # a copy, and plain numbers: what is priced is what is computed with
         pull = np.array(self.pull, dtype=np.float64)

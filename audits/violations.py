@@ -300,7 +300,13 @@ def outputs_of(
     mechanism: BlackBox, answers: FloatArray, trials: int, generator: np.random.Generator
 ) -> FloatArray:
     """Return outputs of `trials` runs, shape (trials, m), or raise `InvalidParameter`."""
-    outputs = np.asarray(mechanism(answers, trials, generator), dtype=np.float64)
+    try:
+        outputs = np.asarray(mechanism(answers, trials, generator), dtype=np.float64)
+    except Exception as error:
+        what = f"{type(error).__name__}: {error!s:.80}"
+        raise InvalidParameter(
+            "mechanism", mechanism, f"one that returns numbers of shape ({trials}, m); {what}"
+        ) from error
     if outputs.ndim != 2 or outputs.shape[0] != trials:
         raise InvalidParameter("outputs.shape", outputs.shape, f"({trials}, m)")
     if not np.isfinite(outputs).all():

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from dpledger.accounting import Budget, MemoryLedger
@@ -15,10 +17,13 @@ from dpledger.accounting.numbers.notions import ApproxDp
 from dpledger.accounting.proof.certificate import certify
 from dpledger.accounting.proof.derivation import GIVEN
 from dpledger.accounting.proof.proved import NotProved
+from dpledger.audits.black_boxes import audit_black_box
 from dpledger.audits.claims.claim import ClaimVerdict
 from dpledger.audits.claims.finished_run import judge_ledger
 from dpledger.audits.claims.own import PromisedEpsilon
 from dpledger.audits.crosschecks import Status, crosscheck
+from dpledger.audits.scores import ClaimedPrivacy
+from dpledger.audits.violations import query_patterns
 from dpledger.interop import import_into
 from dpledger.mechanisms import (
     AccumulatedPoisson,
@@ -28,6 +33,7 @@ from dpledger.mechanisms import (
     DiscreteLaplaceStep,
     Event,
     GaussianStep,
+    InvalidParameter,
     LaplaceStep,
     Mechanism,
     Norm,
@@ -141,3 +147,19 @@ def test_an_imported_history_is_said_to_be_taken_for_planned(tmp_path: Path) -> 
     silent = certify(ledger.joint_events(), delta=1e-5).to_json_bytes()
     with pytest.raises(NotProved, match="assumptions"):
         graded_verdict(silent, ledger)
+
+
+def boom(answers: Any, trials: int, generator: Any) -> Any:
+    raise ValueError("x")
+
+
+def words(answers: Any, trials: int, generator: Any) -> Any:
+    return np.full((trials, 1), "a")
+
+
+@pytest.mark.parametrize("box", [boom, words])
+def test_a_black_box_that_fails_is_a_mistake_and_no_finding(box: Any) -> None:
+    """Its traceback ended the command with the exit status of a refuted claim."""
+    claimed = ClaimedPrivacy.of(epsilon=1.0, mu=None, delta=0.0)
+    with pytest.raises(InvalidParameter, match="one that returns numbers"):
+        audit_black_box(box, query_patterns(1), claimed=claimed, runs=2000, confidence=0.95, seed=1)

@@ -30,6 +30,7 @@ import numpy as np
 from msgspec import structs
 
 from ..accounting.ledger import SqliteLedger
+from ..accounting.numbers.enclosure import shown_in_full
 from ..accounting.proof.proved import proved
 from ..data import Schema, load_table, read_schema
 from ..data.encoding import table_columns
@@ -138,7 +139,7 @@ class Statistic(Section, frozen=True, kw_only=True):
     def label(self) -> str:
         """What it is, in a word or two."""
         of = self.column or ", ".join(self.columns)
-        rank = "" if self.quantile is None else f" {self.quantile:g}"
+        rank = "" if self.quantile is None else f" {shown_in_full(self.quantile)}"
         return f"{self.kind.value}{rank} of {of}" if of else self.kind.value
 
 
@@ -520,7 +521,7 @@ class _Releasing:
         column = dict(self.table.shape.columns).get(asked.column or "")
         if not isinstance(column, BoundedColumn):
             return () if column is None else column.categories
-        ends = ("", *(f"{edge:g}" for edge in asked.edges), "")
+        ends = ("", *(shown_in_full(edge) for edge in asked.edges), "")
         return tuple(
             f"{low} to below {high}" if low and high else f"below {high}" if high else f"{low} up"
             for low, high in pairwise(ends)

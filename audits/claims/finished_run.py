@@ -82,16 +82,17 @@ def judge_ledger(
     except TamperedLedger as error:
         tampered = Finding(ClaimVerdict.FAILS, f"the ledger was tampered with: {error}")
         return JudgedPromise(title, tampered)
-    runs, events, sources, told, sharing, fixed = ledger.steady(
+    runs, events, sources, told, sharing, spent = ledger.steady(
         lambda: (
             [summary for summary in ledger.runs() if run in (None, summary.run)],
             ledger.joint_events(run),
             {each.provenance for each in ledger.reservations(run)},
             {each.run for each in ledger.reservations(run) if each.provenance.is_history},
             ledger.sharing_noise(run),
-            ledger.spent(run).grade is Grade.ENCLOSED,
+            ledger.spent(run),
         )
     )
+    fixed = spent.grade is Grade.ENCLOSED
     if not events:
         raise InvalidParameter("run", run, "of the ledger, with events")
     proof = _proved(events, promise, fixed_in_advance=fixed)
@@ -106,6 +107,7 @@ def judge_ledger(
             for summary in runs
             for check in _kept(summary, history=summary.run in told, filtered=kept is not None)
         ),
+        *(() if spent.adjacency is None else (Check("relation", spent.adjacency.value),)),
         _noise(sources, sharing),
         proof,
         _crosschecked(events, promise),

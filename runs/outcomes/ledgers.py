@@ -78,6 +78,7 @@ def spent_outcome(path: Path, *, delta: float) -> Outcome:
         },
         rows=(
             ("spent", spent),
+            ("relation", None if odometer.adjacency is None else odometer.adjacency.value),
             ("unit", "one record; a person with several records pays more"),
             ("head", head),
             *(("UNPROTECTED", reason) for reason in odometer.unprotected),

@@ -59,7 +59,9 @@ class RowBlocks(Closed):
 def require_unmasked(name: str, values: Any) -> None:
     """Raise `InvalidParameter` for a masked array, or a list with one: conversions drop masks."""
     several = values if isinstance(values, list | tuple) else (values,)
-    if any(map(np.ma.isMaskedArray, several)):
+    # a dask array says by an empty one of what kind its chunks are
+    chunks = (getattr(each, "_meta", None) for each in several)
+    if any(map(np.ma.isMaskedArray, (*several, *chunks))):
         raise InvalidParameter(
             name, "a masked array", "without a mask: fill or drop what is masked"
         )
@@ -77,13 +79,15 @@ def require_untimed(name: str, values: Any) -> None:
         values: an array, a list, or a frame, whose columns' types are looked at.
     """
     types: list[object] = []
-    if isinstance(values, np.ndarray | list | tuple):
-        with suppress(TypeError, ValueError, OverflowError):
-            types = [np.asarray(values).dtype]
-    elif hasattr(values, "columns"):
+    if hasattr(values, "columns"):
         # of pandas, dask and polars, or of pyarrow
         frame = getattr(values, "dtypes", None)
         types = list(values.schema.types if frame is None else frame)
+    elif hasattr(values, "dtype"):
+        types = [values.dtype]
+    else:
+        with suppress(TypeError, ValueError, OverflowError):
+            types = [np.asarray(values).dtype]
     if any(str(each).lower().startswith(_TIMES) for each in types):
         raise InvalidParameter(name, "times", "real numbers: divide them by their unit")
 

@@ -34,6 +34,7 @@ from dpledger.mechanisms import (
     SeededSampler,
     WeightedLabels,
 )
+from dpledger.mechanisms.row_blocks import require_untimed
 from dpledger.solvers import Hinge, SmoothedHinge
 from dpledger.solvers.weighted import Weighted
 
@@ -242,3 +243,15 @@ def test_a_weighted_loss_needs_no_label_gap() -> None:
         label_domain=domain,
     )
     data.sum_gradient(Weighted(InThreads()), np.ones(1))  # type: ignore[arg-type]
+
+
+def test_lazy_arrays_of_times_and_with_masks_are_no_numbers() -> None:
+    """Estimators took their numbers: of the finest unit, and from behind the mask."""
+    dask = pytest.importorskip("dask.array")
+    rows = np.full((20, 2), 3, dtype="m8[ms]")
+    with pytest.raises(InvalidParameter, match="times"):
+        require_untimed("X", dask.from_array(rows))
+    masked = np.ma.masked_array(np.ones((20, 2)), mask=np.eye(20, 2, dtype=bool))
+    lazy = dask.from_array(masked, asarray=False)
+    with pytest.raises(InvalidParameter, match="masked"):
+        PrivateDataset(lazy, np.ones(20), adjacency=Adjacency.REPLACE_ONE, row_bound=1.0)

@@ -16,6 +16,7 @@ from dpledger.accounting.numbers.grade import Grade
 from dpledger.accounting.numbers.notions import ApproxDp
 from dpledger.accounting.proof.certificate import certify
 from dpledger.accounting.proof.derivation import GIVEN
+from dpledger.accounting.proof.opinions import opinion_of_coq
 from dpledger.accounting.proof.proved import NotProved
 from dpledger.audits.black_boxes import audit_black_box
 from dpledger.audits.claims.claim import ClaimVerdict
@@ -163,3 +164,13 @@ def test_a_black_box_that_fails_is_a_mistake_and_no_finding(box: Any) -> None:
     claimed = ClaimedPrivacy.of(epsilon=1.0, mu=None, delta=0.0)
     with pytest.raises(InvalidParameter, match="one that returns numbers"):
         audit_black_box(box, query_patterns(1), claimed=claimed, runs=2000, confidence=0.95, seed=1)
+
+
+def test_a_coq_file_is_written_over_no_other_file(tmp_path: Path) -> None:
+    """A ledger whose name ended in .v was gone."""
+    certificate, other = tmp_path / "tiny.json", tmp_path / "tiny.v"
+    certificate.write_bytes(certify([event(noisy(9.0))], delta=1e-5).to_json_bytes())
+    other.write_bytes(b"SQLite format 3 and more")
+    with pytest.raises(InvalidParameter, match=r"no other file called tiny\.v"):
+        opinion_of_coq(certificate)
+    assert other.read_bytes().startswith(b"SQLite")

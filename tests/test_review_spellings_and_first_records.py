@@ -22,6 +22,7 @@ from dpledger.data.schema import parse_schema
 from dpledger.mechanisms import (
     SIGNS,
     Adjacency,
+    ClassLabels,
     DiscreteLaplaceNoise,
     DpledgerError,
     EventList,
@@ -35,6 +36,7 @@ from dpledger.mechanisms import (
     WeightedLabels,
 )
 from dpledger.mechanisms.row_blocks import require_untimed
+from dpledger.runs.estimators import PrivateAdmmClassifier
 from dpledger.solvers import Hinge, SmoothedHinge
 from dpledger.solvers.weighted import Weighted
 
@@ -92,6 +94,48 @@ def test_a_loss_of_single_records_moves_them_singly_or_is_refused(
     assert np.linalg.norm(told[0] - told[1]) <= step.sensitivity.value * (1.0 + 1e-9)
 
 
+class RowByRow:
+    """Slopes of three scores, nothing where all are 0: NumPy's type is the first row's."""
+
+    outputs = 3
+    label_domain = ClassLabels(3)
+    derivative_bound = Fraction(1)
+    curvature_bound = None
+
+    def value(self, scores: Floats, labels: Floats) -> Floats:
+        """Is not asked for."""
+        raise NotImplementedError
+
+    def derivative(self, scores: Floats, labels: Floats) -> Floats:
+        """Return slopes."""
+
+        def of_one(row: Floats) -> Any:
+            return np.exp(row) / np.exp(row).sum() - 1.0 / 3.0 if row.any() else [0] * 3
+
+        return np.apply_along_axis(of_one, 1, np.clip(scores, -700.0, 700.0))
+
+
+def test_a_loss_of_single_rows_of_scores_moves_them_singly_or_is_refused() -> None:
+    """A blanked record at the first place of a block made whole numbers of 255 others' slopes."""
+    rows, told = np.tile([1.0, 0.0], (200, 1)), []
+    for first in (1.0, 0.0):
+        rows[0, 0] = first
+        data = PrivateDataset(
+            rows,
+            np.zeros(200),
+            adjacency=Adjacency.ZERO_OUT_ONE,
+            row_bound=1.0,
+            label_domain=ClassLabels(3),
+        )
+        try:
+            total = data.sum_gradient(RowByRow(), np.array([2.0, 0.0, -2.0, 0.0, 0.0, 0.0]))
+        except InvalidParameter:
+            return
+        curator = SamplingCurator(EventList(), SeededSampler(1))
+        told.append(curator.release(total, noise_multiplier=1.0, round=1, release="sum"))
+    assert np.linalg.norm(told[0] - told[1]) <= total.sensitivity.value * (1.0 + 1e-9)
+
+
 SCHEMA = """row_bound = 1.0
 on_outside = "clip"
 missing = ["?", "-1"]
@@ -118,13 +162,22 @@ def numpy_file(path: Path, cells: Sequence[Any]) -> Path:
     return written
 
 
+def text_file(path: Path, cells: Sequence[Any]) -> Path:
+    """Write as pandas does: a column of whole numbers and one with a fraction is one of floats."""
+    written, kind = path.with_suffix(".csv"), int if {*map(type, cells)} == {int} else float
+    lines = [f"{kind(cell)},{k % 2}" for k, cell in enumerate(cells)]
+    written.write_text("\n".join(["x,y", *lines, ""]))
+    return written
+
+
 @pytest.mark.parametrize(
     ("write", "cells", "more"),
     [
         (parquet, [Decimal(-1)] * 50 + [Decimal(7)] * 50, Decimal("7.25")),
         (numpy_file, [-1.0] * 50 + [7.5] * 50, "?"),
+        (text_file, [-1] * 50 + [7] * 50, 7.25),
     ],
-    ids=["Decimals", "a text"],
+    ids=["Decimals", "a text", "floats as text"],
 )
 def test_whether_a_cell_is_missing_depends_on_no_other_record(
     write: Callable[[Path, Sequence[Any]], Path], cells: list[Any], more: Any, tmp_path: Path
@@ -255,3 +308,14 @@ def test_lazy_arrays_of_times_and_with_masks_are_no_numbers() -> None:
     lazy = dask.from_array(masked, asarray=False)
     with pytest.raises(InvalidParameter, match="masked"):
         PrivateDataset(lazy, np.ones(20), adjacency=Adjacency.REPLACE_ONE, row_bound=1.0)
+
+
+def test_time_spans_of_an_arrow_table_are_no_numbers() -> None:
+    """As of a frame of pandas: their unit is the finest of any record's."""
+    arrow = pytest.importorskip("pyarrow")
+    spans = np.array([np.timedelta64(3, "ms"), *[np.timedelta64(3, "us")] * 39])
+    model = PrivateAdmmClassifier(
+        epsilon=1, delta=1e-5, adjacency="replace-one", classes=(0, 1), clip=True
+    )
+    with pytest.raises(InvalidParameter, match="times"):
+        model.fit(arrow.table({"stay": spans}), np.resize([0, 1], 40))

@@ -8,6 +8,7 @@ wrong.
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...mechanisms.errors import InvalidParameter
 from ..check.checker import Verdict
 from .coq_goal import CoqMissing, CoqSilent, NoCoqGoal, compiled_proofs, coq_goal, prove
 from .coq_theorem import BeyondTheorem, coq_theorem
@@ -48,6 +49,10 @@ def opinion_of_extracted(path: Path, verdict: Verdict) -> Opinion:
     return Opinion(f"not the same verdict: {found.line}", against=True)
 
 
+_HEADER = b"The run whose events hash to"
+"""How every Coq file of a certificate begins."""
+
+
 def opinion_of_coq(path: Path) -> Opinion:
     """Write a certificate's file as a Coq file beside it, run it, and return what came of it.
 
@@ -58,6 +63,8 @@ def opinion_of_coq(path: Path) -> Opinion:
 
     Args:
         path: of the certificate, which this package's checker has accepted.
+
+    Raises `InvalidParameter` where another file has the name that the Coq file would have.
     """
     goal, document, proofs = path.with_suffix(".v"), path.read_bytes(), compiled_proofs()
     try:
@@ -68,6 +75,8 @@ def opinion_of_coq(path: Path) -> Opinion:
         except NoCoqGoal:
             return Opinion(f"no answer: {beyond}")
         what, runs, proofs = f"the last inequality ({beyond})", True, None
+    if goal.exists() and _HEADER not in goal.read_bytes()[:80]:
+        raise InvalidParameter("certificate", path, f"beside no other file called {goal.name}")
     goal.write_text(text, encoding="utf-8")
     written = f"{goal} written: {what}; not run:"
     if not runs:

@@ -423,6 +423,9 @@ def _cost(
     found = replace(found, delta=delta, epsilon=epsilon)
     assumed = tuple(dict.fromkeys((*found.assumptions, *priced.given)))
     why = "" if select is None else "no certificate's rule knows the best of several runs"
+    if found.grade is Grade.PROVED and priced.spared and priced.cut:
+        why = "what is certified is batches that are not cut, at what delta leaves for them"
+        found = replace(found, grade=Grade.ENCLOSED)
     found = replace(found, assumptions=assumed, not_proved=why or found.not_proved)
     warnings = list(weaknesses(found.epsilon.upper_float, delta, records))
     if run.adjacency is Adjacency.REPLACE_ONE:

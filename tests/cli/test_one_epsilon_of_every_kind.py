@@ -100,8 +100,13 @@ def test_of_every_kind_of_sampling_the_epsilon_of_a_training_run_is_the_checkers
     )
     assert answer.status == 0, answer.err
     found = answer.data["guarantee"]
-    assert (found["grade"], found["not_proved"]) == (Grade.PROVED.value, None)
     assert Fraction(found["epsilon"]["upper"]) in accepted
+    if scheme == "truncated-poisson":
+        # what is checked is of batches that are not cut, at a smaller delta
+        assert found["grade"] == Grade.ENCLOSED.value
+        assert "not cut" in found["not_proved"]
+    else:
+        assert (found["grade"], found["not_proved"]) == (Grade.PROVED.value, None)
 
 
 PRICED = {  # a file's thousands of releases go into a ledger, whose epsilons are enclosed

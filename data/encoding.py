@@ -318,17 +318,24 @@ def _complete(table: Table, schema: Schema) -> Table:
 
 
 def _gaps(cells: Cells, missing: Sequence[str]) -> NDArray[np.bool_]:
-    """Which cells are missing: no value at all, or spelled like one of `missing`."""
+    """Which cells are missing: no value at all, or what one of `missing` says; numbers by value."""
+    marks = {mark for mark in map(number_of, missing) if mark is not None}
+    without = any(map(isnan, marks))
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "fiu":
-        marks = [mark for mark in map(number_of, missing) if mark is not None]
-        absent: NDArray[np.bool_] = np.isin(cells, marks)
-        return absent | np.isnan(cells) if any(map(isnan, marks)) else absent
+        absent: NDArray[np.bool_] = np.isin(cells, list(marks))
+        return absent | np.isnan(cells) if without else absent
     words = set(map(word_of, missing))
     # what is no number and no day is spelled in one way
-    varied = any(number_of(mark) is not None or any(map(str.isdigit, mark)) for mark in missing)
+    varied = bool(marks) or any(any(map(str.isdigit, mark)) for mark in missing)
     spelled = word_of if varied else stripped
-    gaps = (cell is None or spelled(cell) in words for cell in _scalars(cells))
-    return np.fromiter(gaps, np.bool_, len(cells))
+
+    def is_missing(cell: object) -> bool:
+        if cell is None or spelled(cell) in words:
+            return True
+        number = number_of(cell) if marks else None
+        return number is not None and (number in marks or (without and isnan(number)))
+
+    return np.fromiter(map(is_missing, _scalars(cells)), np.bool_, len(cells))
 
 
 def _unit_interval(table: Table, column: NumericColumn, rule: OnOutside) -> NDArray[np.float64]:

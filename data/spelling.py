@@ -1,15 +1,17 @@
 """What a cell of a file says: a number, or a word in one spelling."""
 
 import re
-from datetime import datetime, time
 from functools import lru_cache
 from math import isfinite
 
 _NUMERAL = re.compile(
-    r"[+-]?(?:(?:\d+\.\d*|\.\d+)(?:e[+-]?\d+)?|\d+e[+-]?\d+|\d{16,}|nan|inf(?:inity)?)",
+    r"[+-]?(?:(?:\d+\.\d*|\.\d+)(?:e[+-]?\d+)?|\d+e[+-]?\d+|nan|inf(?:inity)?)",
     re.ASCII | re.IGNORECASE,
 )
 """A number that its column's type may have spelled."""
+
+_MIDNIGHT = re.compile(r"\d{4}-\d\d-\d\d 00:00:00", re.ASCII)
+"""A day that its column's type may have given an hour."""
 
 
 def number_of(cell: object) -> float | None:
@@ -28,8 +30,6 @@ def word_of(cell: object) -> str:
     How many decimals a number is written with, whether with a point at all, and a day with its
     hour, may be a matter of the whole column's type, which one record decides.
     """
-    if isinstance(cell, datetime) and cell.tzinfo is None and cell.time() == time():
-        cell = cell.date()
     return _spelled(stripped(cell))
 
 
@@ -40,8 +40,10 @@ def stripped(cell: object) -> str:
 
 @lru_cache(maxsize=1 << 12)
 def _spelled(word: str) -> str:
-    """A number with a point, an exponent or many digits as the shortest that a binary64 has,
-    without a point where it is whole; anything else as it is."""
+    """A number with a point or an exponent as the shortest that a binary64 has, without a point
+    where it is whole; a day without its hour; anything else as it is."""
+    if _MIDNIGHT.fullmatch(word):
+        return word[:10]
     if _NUMERAL.fullmatch(word) is None:
         return word
     value = float(word)

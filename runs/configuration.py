@@ -220,7 +220,11 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
         return self.data.train_records
 
     def _parties(self) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        """Return who holds records, and how many each has at least."""
+        """Return who holds records, and how many each has at least.
+
+        Raises `ConfigurationError` where run file and schema do not fit: no party column, numbers
+        for other parties, or more records of one than are trained on.
+        """
         data, column = self.data, self.schema.party
         if data.parties is not None:
             names = tuple(f"agent-{i + 1:04d}" for i in range(data.parties))
@@ -231,15 +235,15 @@ class Configuration(Section, frozen=True, kw_only=True, dict=True):
             )
         least, number = data.party_records, len(column.parties)
         counts = (least,) * number if isinstance(least, int) else least
-        if not self.counts_are_private and max(counts) > data.train_records:
-            raise ConfigurationError(
-                f"data.party_records={max(counts)} must be in [1, {data.train_records}], the "
-                "records that are trained on."
-            )
         if len(counts) != number:
             raise ConfigurationError(
                 f"Expected data.party_records to be one number, or {number} for the parties of "
                 f"{data.schema}, instead got {len(counts)}."
+            )
+        if not self.counts_are_private and max(counts) > data.train_records:
+            raise ConfigurationError(
+                f"data.party_records={max(counts)} must be in [1, {data.train_records}], the "
+                "records that are trained on."
             )
         return column.parties, counts
 

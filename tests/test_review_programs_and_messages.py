@@ -160,7 +160,8 @@ def turning(
     """Return a loss that turns just at, or just above, what it computes of the records."""
     made.seen = []
     ask(made)
-    of_records = made.seen[-1][0].tolist()  # the trial's scores came before
+    # the trial's scores came before; the first of a block is an example
+    of_records = [score for score in made.seen[-1][0].tolist() if score != made.seen[-1][0][0]]
     found = np.concatenate([part for _, part in made.seen[-8:]])
     turns = np.unique(found[np.isfinite(found)])
     made.turns, made.seen = (turns if draw.random() < 0.5 else np.nextafter(turns, np.inf)), None
@@ -283,8 +284,9 @@ def test_a_record_that_raises_adds_what_a_blank_one_adds(count: int) -> None:
     loss = turning(lambda each: handles[0].sum_gradient(each, w), made, draw, refuse=False)
     loss.seen = []
     handles[0].sum_gradient(loss, w)
-    blocks = loss.seen[-((count + 255) // 256) :]  # the last records' block comes first
-    scores = np.concatenate([part for part, _ in reversed(blocks)])
+    blocks = loss.seen[-((count + 254) // 255) :]  # the last records' block comes first
+    # behind the example that every block begins with
+    scores = np.concatenate([part[1:] for part, _ in reversed(blocks)])
     loss.refused, loss.seen = float(scores[place]), None
     messages = [said(each.sum_gradient(loss, w), noise_std=float(count))[0] for each in handles]
     assert np.array_equal(messages[0], messages[1])

@@ -18,7 +18,7 @@ from ...audits.claims.pricing import UNITS_OF_WORK
 from ...audits.outcome import Outcome, grade_rows, guarantee_data, shown
 from ...interop import import_into, read
 from ...mechanisms.adjacency import Adjacency
-from ...mechanisms.events import Event, Mechanism, Repeated
+from ...mechanisms.events import Event, unrepeated
 
 
 def import_outcome(
@@ -48,7 +48,7 @@ def import_outcome(
     if ledger is not None:
         with SqliteLedger(ledger) as opened:
             recorded = import_into(opened, kind, file, adjacency=adjacency, run=run)[0].run
-    releases = sum(_times(event.mechanism) for event in events)
+    releases = sum(unrepeated(event.mechanism)[1] for event in events)
     return Outcome(
         title=f"{kind}: {file.name}",
         data={
@@ -81,8 +81,3 @@ def _guaranteed(events: list[Event], delta: float) -> Guarantee:
         return guarantee(events, delta=delta)
     with limited(UNITS_OF_WORK):
         return guarantee(events, delta=delta, accountant=RdpAccountant)
-
-
-def _times(mechanism: Mechanism) -> int:
-    """Return how many releases an entry stands for."""
-    return mechanism.times if isinstance(mechanism, Repeated) else 1

@@ -87,15 +87,20 @@ def split(rows: np.ndarray, labels: np.ndarray, seed: int) -> Rows:
     return rows[train], labels[train], rows[test], labels[test]
 
 
-def export(splits: int, first: int, path: str) -> None:
-    """Write the records of all splits, and the development records, for other programs."""
-    rows, labels = adult()
-    arrays = {"development_rows": rows[DEVELOPMENT], "development_labels": labels[DEVELOPMENT]}
+def export(rows: np.ndarray, labels: np.ndarray, splits: list[Rows], path: str) -> None:
+    """Write the records of all splits, and the development records, for other programs.
+
+    Args:
+        rows: the development records' rows.
+        labels: their labels.
+        splits: training and test records.
+        path: of the file.
+    """
+    arrays = {"development_rows": rows, "development_labels": labels}
     names = ("train_rows", "train_labels", "test_rows", "test_labels")
-    for k in range(splits):
-        found = split(rows, labels, first + k)
+    for k, found in enumerate(splits):
         arrays |= {f"{name}_{k}": array for name, array in zip(names, found, strict=True)}
-    np.savez_compressed(path, splits=splits, **arrays)
+    np.savez_compressed(path, splits=len(splits), **arrays)
 
 
 def estimator(epsilon: float, parties: int, seed: int, **given: Any) -> PrivateAdmmClassifier:
@@ -122,7 +127,7 @@ def trained(parties: int, epsilon: float, **given: Any) -> Callable[[Rows, int],
     return fit
 
 
-def poisson(epsilon: float) -> Callable[[Rows, int], Any]:
+def poisson(epsilon: float, step: float, rounds: int) -> Callable[[Rows, int], Any]:
     """Return what trains and tests DP-SGD on hidden tenths of one party's records, zero-out-one."""
 
     def fit(data: Rows, seed: int) -> tuple[float, float]:
@@ -131,7 +136,7 @@ def poisson(epsilon: float) -> Callable[[Rows, int], Any]:
             delta=DELTA,
             adjacency=Adjacency.ZERO_OUT_ONE,
             algorithm=lambda z, _: DpSgd(
-                300, z, ConstantSteps(16.0), scheme=Poisson(0.1), clip=0.5
+                rounds, z, ConstantSteps(step), scheme=Poisson(0.1), clip=0.5
             ),
             clip=True,
             classes=(-1, 1),
@@ -180,9 +185,9 @@ def star(z: float, _: DataShape) -> ModelSolver:
     return DpAdmm(100, z, SmoothSteps(0.25 + 1e-6, 89.0))
 
 
-def pvp(z: float, _: DataShape) -> ModelSolver:
-    """Return PVP at its best of a few numbers of rounds."""
-    return PvpAdmm(100, z, tolerance=1e-4)
+def pvp(rounds: int) -> Callable[[float, DataShape], ModelSolver]:
+    """Return PVP, whose only setting is the number of rounds."""
+    return lambda z, _: PvpAdmm(rounds, z, tolerance=1e-4)
 
 
 SGD = {
@@ -217,7 +222,7 @@ def lines() -> Iterator[Line]:
                     "algorithm": star,
                     "fit_intercept": False,
                 }
-                made["PVP"] = {"algorithm": pvp, "fit_intercept": False}
+                made["PVP"] = {"algorithm": pvp(100), "fit_intercept": False}
             if trust != "summed":
                 one_shot = {"algorithm": lambda z, _: OutputPerturbation(z)}
                 made["output perturbation"] = one_shot
@@ -229,7 +234,7 @@ def lines() -> Iterator[Line]:
                     objective(parties, epsilon, weight),
                 )
             if trust == "one party":
-                yield Line("DP-SGD, Poisson, zero-out", trust, epsilon, poisson(epsilon))
+                yield Line("DP-SGD, Poisson, zero-out", trust, epsilon, poisson(epsilon, 16.0, 300))
             for method, given in made.items():
                 fit = trained(parties, epsilon, threat_model=threat, **given)
                 yield Line(method, trust, epsilon, fit)
@@ -253,28 +258,40 @@ def shown(values: list[float]) -> str:
     return f"{100 * mean:.2f} ± {100 * half:.2f}"
 
 
-def table(splits: int, first: int, only: str) -> None:
-    """Print the table, or its lines whose method contains a word, as soon as they are known."""
-    rows, labels = adult()
-    data = [split(rows, labels, first + k) for k in range(splits)]
+def print_references(data: list[Rows]) -> None:
+    """Print the table's head and what needs no privacy: the larger class, the converged optimum."""
     majority = [max(float(np.mean(d[3] > 0)), float(np.mean(d[3] < 0))) for d in data]
     best, norms = zip(*(optimum(d) for d in data), strict=True)
-    words = f"{splits} splits from seed {first}"
-    print(f"{words}, {PARTIES} parties, delta {DELTA}, replace-one")
     print(f"{'method':36s} {'noise':10s} {'eps':>5s} {'enclosed':>10s} {'accuracy, %':>15s}")
     print(f"{'majority':36s} {'-':10s} {'-':>5s} {'-':>10s} {shown(majority):>15s}")
     words = f"converged optimum, |grad| {max(norms):.0e}"
     print(f"{words:36s} {'-':10s} {'inf':>5s} {'-':>10s} {shown(list(best)):>15s}", flush=True)
+
+
+def print_line(line: Line, data: list[Rows], words: str = "") -> None:
+    """Print what a method reaches on splits, at the largest enclosed epsilon of them.
+
+    Args:
+        line: method, threat model and epsilon.
+        data: the splits.
+        words: at the line's end.
+    """
+    start = perf_counter()
+    found, enclosed = zip(*(line.fit(d, k) for k, d in enumerate(data)), strict=True)
+    seconds = (perf_counter() - start) / len(data)
+    print(
+        f"{line.method:36s} {line.trust:10s} {line.epsilon:5g} {max(enclosed):10.6f} "
+        f"{shown(list(found)):>15s}   {seconds:.1f} s a fit{words}",
+        flush=True,
+    )
+
+
+def table(data: list[Rows], only: str) -> None:
+    """Print the table, or its lines whose method contains a word, as soon as they are known."""
+    print_references(data)
     for line in lines():
-        if only not in f"{line.method}, {line.trust}, {line.epsilon:g}":
-            continue
-        start = perf_counter()
-        found, enclosed = zip(*(line.fit(d, k) for k, d in enumerate(data)), strict=True)
-        print(
-            f"{line.method:36s} {line.trust:10s} {line.epsilon:5g} {max(enclosed):10.6f} "
-            f"{shown(list(found)):>15s}   {(perf_counter() - start) / splits:.1f} s a fit",
-            flush=True,
-        )
+        if only in f"{line.method}, {line.trust}, {line.epsilon:g}":
+            print_line(line, data)
 
 
 def main() -> None:
@@ -285,10 +302,14 @@ def main() -> None:
     parser.add_argument("--only", default="", help="a part of 'method, noise, epsilon'")
     parser.add_argument("--export", help="write records and splits to this file, and end")
     given = parser.parse_args()
+    rows, labels = adult()
+    data = [split(rows, labels, given.first + k) for k in range(given.splits)]
     if given.export is not None:
-        export(given.splits, given.first, given.export)
+        export(rows[DEVELOPMENT], labels[DEVELOPMENT], data, given.export)
         return
-    table(given.splits, given.first, given.only)
+    words = f"{given.splits} splits from seed {given.first}"
+    print(f"{words}, {PARTIES} parties, delta {DELTA}, replace-one")
+    table(data, given.only)
 
 
 if __name__ == "__main__":

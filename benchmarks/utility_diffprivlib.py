@@ -3,9 +3,10 @@
     python benchmarks/utility.py --first 1000 --export adult.npz
     python benchmarks/utility_diffprivlib.py adult.npz
 
-The second command needs diffprivlib (0.6.6, with a scikit-learn below 1.6) and nothing of this
-project, so it may run in an environment of its own. C is the best of five on development records.
-Its noise is that of Chaudhuri, Monteleoni and Sarwate (2011), with delta 0.
+or on those of `utility_sets.py`. The second command needs diffprivlib (0.6.6, with a scikit-learn
+below 1.6) and nothing of this project, so it may run in an environment of its own. C is the best of
+five on development records. Its noise is that of Chaudhuri, Monteleoni and Sarwate (2011), with
+delta 0.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ def main() -> None:
         for weight in WEIGHTS:
             found = []
             for k in range(3):
-                order = np.random.default_rng(k).permutation(len(rows))
-                train, test = order[4000:], order[:4000]
+                order, held = np.random.default_rng(k).permutation(len(rows)), len(rows) // 5
+                train, test = order[held:], order[:held]
                 parts = (rows[train], labels[train]), (rows[test], labels[test])
                 found.append(accuracy(*parts, epsilon, weight, k))
             tuned[weight] = np.mean(found)

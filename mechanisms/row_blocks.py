@@ -92,13 +92,22 @@ def require_untimed(name: str, values: Any) -> None:
         raise InvalidParameter(name, "times", "real numbers: divide them by their unit")
 
 
+def require_unspelled(name: str, values: Any) -> None:
+    """Raise `InvalidParameter` for an array of texts: one text decides how NumPy spells the others.
+
+    Args:
+        name: what they are called.
+        values: anything.
+    """
+    if isinstance(values, np.ndarray) and values.dtype.kind in "US":
+        raise InvalidParameter(name, "an array of texts", "real numbers")
+
+
 @np.errstate(all="ignore")  # what a caller made an error would tell of a number
 def real_numbers(name: str, values: Any) -> FloatArray:
     """Return an array of binary64, or raise `InvalidParameter` for what would lose a part of it."""
     require_unmasked(name, values)
-    if isinstance(values, np.ndarray) and values.dtype.kind in "US":
-        # one text among them decided how the others are spelled
-        raise InvalidParameter(name, "an array of texts", "real numbers")
+    require_unspelled(name, values)
     kind = ""
     with suppress(TypeError, ValueError, OverflowError):
         array = np.asarray(values)

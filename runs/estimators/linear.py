@@ -21,7 +21,7 @@ from ...accounting.proof.certificate import Certificate
 from ...mechanisms.errors import InvalidParameter, Number, RepeatableNoise, require_positive_int
 from ...mechanisms.layout import require_places
 from ...mechanisms.protocols import FloatArray
-from ...mechanisms.row_blocks import require_unmasked, require_untimed
+from ...mechanisms.row_blocks import require_unmasked, require_unspelled, require_untimed
 from ...mechanisms.sampling import SeededSampler, SystemSampler
 from .paid_run import NoiseStream, PaidRun, PublicRound
 from .rows import without_cells
@@ -196,6 +196,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         for name, given in (("X", X), ("y", y)):
             require_unmasked(name, given)
             require_untimed(name, given)
+        require_unspelled("X", X)
         check = partial(validate_data, self, X, y, dtype=np.float64, **checks)
         return without_cells("X, y", check)
 

@@ -112,7 +112,7 @@ class _ScoringCurator(SamplingCurator):
             sensitive.rounding,
             parties=sensitive.parties,
             dimension=sensitive.dimension,
-            value=np.broadcast_to(pair[0], (*self._lead, *pair.shape[-2:])),
+            compute=lambda: np.broadcast_to(pair[0], (*self._lead, *pair.shape[-2:])),
             auditable=True,
         )
         content = super()._deliver(replace(release, sensitive=ran))

@@ -11,7 +11,7 @@ is decided here.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
@@ -40,7 +40,7 @@ from .schema import (
     PartyColumn,
     Schema,
 )
-from .spelling import number_of, stripped, word_of
+from .spelling import number_of, numbers_said, stripped, word_of
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -319,11 +319,12 @@ def _complete(table: Table, schema: Schema) -> Table:
 
 def _gaps(cells: Cells, missing: Sequence[str]) -> NDArray[np.bool_]:
     """Which cells are missing: no value at all, or what one of `missing` says; numbers by value."""
-    marks = {mark for mark in map(number_of, missing) if mark is not None}
+    marks = {number for mark in missing for number in numbers_said(mark)}
     without = any(map(isnan, marks))
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "fiu":
-        absent: NDArray[np.bool_] = np.isin(cells, _in_type(marks, cells.dtype))
-        return absent | np.isnan(cells) if without else absent
+        numbers = cells.astype(np.float64)
+        absent: NDArray[np.bool_] = np.isin(numbers, list(marks))
+        return absent | np.isnan(numbers) if without else absent
     words = set(map(word_of, missing))
     # what is no number and no day is spelled in one way
     varied = bool(marks) or any(any(map(str.isdigit, mark)) for mark in missing)
@@ -337,17 +338,6 @@ def _gaps(cells: Cells, missing: Sequence[str]) -> NDArray[np.bool_]:
         return number is not None and (number in marks or (without and isnan(number)))
 
     return np.fromiter(map(is_missing, _scalars(cells)), np.bool_, len(cells))
-
-
-def _in_type(marks: Iterable[float], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The numbers that stand for marks in an array: in a short type the nearest, if it reads so.
-
-    -9.9 in binary32 is another number than in binary64, and says -9.9 all the same.
-    """
-    if dtype.kind != "f" or dtype.itemsize >= np.dtype(np.float64).itemsize:
-        return np.array(list(marks), dtype=np.float64)
-    near = [(mark, np.asarray(mark, dtype=dtype)[()]) for mark in marks]
-    return np.array([number for mark, number in near if float(str(number)) == mark], dtype=dtype)
 
 
 def _unit_interval(table: Table, column: NumericColumn, rule: OnOutside) -> NDArray[np.float64]:

@@ -4,6 +4,8 @@ import re
 from functools import lru_cache
 from math import isfinite
 
+import numpy as np
+
 _NUMERAL = re.compile(
     r"[+-]?(?:(?:\d+\.\d*|\.\d+)(?:e[+-]?\d+)?|\d+e[+-]?\d+|nan|inf(?:inity)?)",
     re.ASCII | re.IGNORECASE,
@@ -22,6 +24,21 @@ def number_of(cell: object) -> float | None:
         return float(cell)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+def numbers_said(mark: str) -> set[float]:
+    """The numbers that a mark of missing values stands for: its own, and what shorter types make of
+    it where they print it so.
+
+    -9.9 in binary32 is another number than in binary64, and says -9.9 all the same, also where its
+    column was widened before it was written.
+    """
+    value = number_of(mark)
+    if value is None:
+        return set()
+    with np.errstate(over="ignore"):
+        shorter = [kind(value) for kind in (np.float32, np.float16)]
+    return {value, *(float(each) for each in shorter if float(str(each)) == value)}
 
 
 def word_of(cell: object) -> str:

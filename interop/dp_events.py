@@ -401,6 +401,31 @@ def _repeat_and_select(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
     return _of_loss((2 + Fraction(shape)) * Fraction(one), "the best of several pure runs", size)
 
 
+def _require_drawn_from(inner: EventTree, size: int | None) -> None:
+    """Raise `Untranslatable` for a sample in a sample whose data set is not of the sample's size.
+
+    Both amplify, the inner one by its share of what the outer one drew. An inner data set that is
+    said to be larger would amplify by the outer share once more.
+
+    Args:
+        inner: what runs on the outer sample.
+        size: of the outer sample; None where chance decides it.
+    """
+    source = next((inner.fields[name] for name in _SOURCES if name in inner.fields), None)
+    if source is not None and (size is None or source != size):
+        drawn = "of a size that varies" if size is None else f"of {size} records"
+        raise Untranslatable(
+            f"{inner.name} must draw from what is sampled around it, {drawn}, not from {source}."
+        )
+    if "Sampled" not in inner.name:  # one that is right looks after what runs on it
+        for part in (*inner.fields.get("events", ()), *filter(None, [inner.fields.get("event")])):
+            _require_drawn_from(part, size)
+
+
+_SOURCES = ("source_dataset_size", "dataset_size")
+"""Fields with the size of what is drawn from, where an event has one."""
+
+
 def _poisson(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
     """Poisson sampling at a rate in [0, 1]; rates of nested samples multiply, rounded up."""
     rate, inner = fields["sampling_probability"], fields["event"]
@@ -410,6 +435,7 @@ def _poisson(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
         require_rate("sampling_probability", inner.fields["sampling_probability"])
         both = float_up(Fraction(rate) * Fraction(inner.fields["sampling_probability"]))
         return _poisson({"sampling_probability": both, "event": inner.fields["event"]}, size)
+    _require_drawn_from(inner, None)
 
     def amplified(step: GaussianStep | LaplaceStep) -> Mechanism:
         return PoissonSampled(step, rate)
@@ -424,6 +450,7 @@ def _without_replacement(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
     if batch == 0:
         return []
     require_positive_int("source_dataset_size", records)
+    _require_drawn_from(fields["event"], batch)
 
     def amplified(step: GaussianStep | LaplaceStep) -> Mechanism:
         return SampledWithoutReplacement(step, batch, records)
@@ -454,6 +481,7 @@ def _with_replacement(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
             "SampledWithReplacementDpEvent must be read under replace-one: a record more "
             "changes how likely each one is to be drawn."
         )
+    _require_drawn_from(fields["event"], batch)
     inner = _mechanisms(fields["event"], size)
     if batch == 0 or not inner:
         return []

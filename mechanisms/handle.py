@@ -11,7 +11,6 @@ from typing import ClassVar, Generic, NoReturn, Self, TypeVar
 
 from .errors import InvalidParameter, UnprotectedIteration
 from .protocols import FloatArray
-from .quiet import quietly
 from .refusals import Closed, refuse_copies
 from .rounding import Rounding
 from .sensitive import Sensitive
@@ -85,16 +84,13 @@ class PrivateHandle(Closed, Generic[ShapeT, HeldT]):
                 rests on records elsewhere: there is none then.
             categories, each: as for `Sensitive`.
         """
-        value = None
-        if self._records is not None and held != 0:
-            records = self._records
-            value = quietly(lambda: compute(records))
+        absent = self._records is None or held == 0
         return Sensitive(
             sensitivity,
             rounding,
             parties=parties,
             dimension=width,
-            value=value,
+            compute=None if absent else lambda: compute(self._held()),
             held=held,
             categories=categories,
             each=each,

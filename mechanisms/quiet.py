@@ -78,16 +78,22 @@ def quietly(compute: Callable[[], FloatArray]) -> FloatArray:
     Args:
         compute: reads private arrays and public arguments.
 
-    Raises `InvalidParameter` in place of all that is not ours, `MemoryError` without its sizes.
+    Raises `InvalidParameter` in place of all that is not ours, `MemoryError` without its sizes; of
+    ours without what led to it.
     """
+    ours: DpledgerError | None = None
+    kind: type[Exception] = Exception
     try:
         with silence():
             return compute()
-    except DpledgerError:
-        raise
+    except DpledgerError as error:
+        ours = error.with_traceback(None)
     except Exception as error:
         kind = type(error)
     # out here, so that the refusal does not carry the error that it stands for
+    if ours is not None:
+        ours.__context__ = ours.__cause__ = None
+        raise ours
     if issubclass(kind, MemoryError):
         raise MemoryError("The records and the arguments do not fit into memory; ask for less.")
     raise InvalidParameter(

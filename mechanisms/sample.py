@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import NoReturn
 
 from . import rounding as rounded
@@ -18,7 +19,6 @@ from .errors import InvalidParameter, UnprotectedIteration
 from .inside import Inside
 from .loss_trial import stated
 from .protocols import FloatArray, Loss
-from .quiet import quietly
 from .records import Records, combined, record_slopes
 from .refusals import refuse_copies
 from .sensitive import Sensitive
@@ -123,22 +123,32 @@ class Sample(Inside):
             width: d·K.
             slopes: computes a record's slopes, which are cut so that the bound holds.
         """
-        shape, records = self._shape, self._records
-        scheme, inside = self._draw.scheme, self._drawn_in(self._draw)
-        value = None
-        if records is not None and inside is not None:
-            value = quietly(lambda: _total(records, inside, slopes))
+        shape, scheme, records = self._shape, self._draw.scheme, self._records
+        compute = None
+        if records is not None and self._drawn_in(self._draw) is not None:
+            compute = partial(self._total, records, slopes)
         total = assuming(loss, sum_of_bounded(bound, shape.adjacency))
         return Sensitive(
             total,
             rounded.total(bound, scheme.most(shape.most), width),
             parties=shape.parties,
             dimension=width,
-            value=value,
+            compute=compute,
             held=self._rows,
             sampled_part=SampledPart(None, total, shape.count, self._draw),
             auditable=self._auditable,
         )
+
+    def _total(self, records: Records, slopes: Callable[[Records], FloatArray]) -> FloatArray:
+        """Return the drawn records' sum of row ⊗ slope, of shape (..., P, d·K)."""
+        inside = self._drawn_in(self._draw)
+        if inside is None:
+            raise InvalidParameter("sample", "planned", "drawn")
+        if inside.ndim == 1:
+            held = records.drawn(inside)
+            return combined(held, slopes(held))
+        # many samples at once, which only simulations and attacks have
+        return combined(records, slopes(records) * records.placed(inside)[..., None])
 
     def __repr__(self) -> str:
         """Show the public facts only."""
@@ -146,14 +156,3 @@ class Sample(Inside):
 
     def __iter__(self) -> NoReturn:
         raise UnprotectedIteration("iteration lets records out; use sum_gradient etc.")
-
-
-def _total(
-    records: Records, inside: FloatArray, slopes: Callable[[Records], FloatArray]
-) -> FloatArray:
-    """Return the drawn records' sum of row ⊗ slope, of shape (..., P, d·K)."""
-    if inside.ndim == 1:
-        held = records.drawn(inside)
-        return combined(held, slopes(held))
-    # many samples at once, which only simulations and attacks have
-    return combined(records, slopes(records) * records.placed(inside)[..., None])

@@ -127,7 +127,7 @@ class Sensitive(Closed):
         *,
         parties: tuple[str, ...],
         dimension: int,
-        value: FloatArray | None = None,
+        compute: Callable[[], FloatArray] | None = None,
         held: int | None = None,
         sampled_part: SampledPart | None = None,
         categories: int = 0,
@@ -141,10 +141,6 @@ class Sensitive(Closed):
         require_itself("sensitivity", sensitivity, Sensitivity)
         require_itself("rounding", rounding, Rounding)
         held = max(1, len(parties)) if held is None else held
-        # a plain array: of a subclass, its own functions would be handed what it is added to
-        value = None if value is None else np.asarray(value, dtype=np.float64)
-        if value is not None and value.shape[-2:] != (held, dimension):
-            raise InvalidParameter("value.shape", value.shape, f"(..., {held}, {dimension})")
         if sensitivity.squared == 0 and rounding.error:
             # public: it is what was computed
             rounding = rounded.exact(rounding.magnitude, width=dimension)
@@ -152,10 +148,14 @@ class Sensitive(Closed):
             raise InvalidParameter("rounding.width", rounding.width, f"the dimension {dimension}")
         _require_precise(rounding, _least(sensitivity, sampled_part))
         fields = (("sensitivity", sensitivity), ("parties", parties), ("dimension", dimension))
-        more = (("_value", value), ("rounding", rounding), ("sampled_part", sampled_part))
+        more = (("rounding", rounding), ("sampled_part", sampled_part), ("each", each))
         last = (("held", held), ("categories", categories), ("_auditable", auditable))
-        for name, content in (*fields, *more, *last, ("each", each)):
+        for name, content in (*fields, *more, *last):
             object.__setattr__(self, name, content)
+        # last: what refuses a value by public facts finds none yet, nor does its traceback
+        block = (held, dimension)
+        value = None if compute is None else quietly(lambda: _fitting(compute(), block))
+        object.__setattr__(self, "_value", value)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"Expected no change of {name}: a Sensitive is made once, by a rule.")
@@ -175,6 +175,8 @@ class Sensitive(Closed):
 
     def __repr__(self) -> str:
         """Show shape and sensitivity, never the value."""
+        if not hasattr(self, "_auditable"):
+            return "<Sensitive: refused>"
         return (
             f"<Sensitive: {self.rows} x {self.dimension}, "
             f"{self.sensitivity.norm.value} sensitivity {rounded_up(self.sensitivity.root)} "
@@ -258,7 +260,7 @@ class Sensitive(Closed):
             rounded.paired(self.rounding, second.rounding),
             parties=self.parties,
             dimension=self.dimension + second.dimension,
-            value=self._stacked(second, axis=-1),
+            compute=None if self.planned else lambda: self._stacked(second, axis=-1),
             held=self.held,
             sampled_part=_joint_part(self, second, concatenated),
             auditable=self._auditable and second._auditable,
@@ -284,15 +286,19 @@ class Sensitive(Closed):
             rounded.widest(self.rounding, second.rounding),
             parties=self.parties + second.parties,
             dimension=self.dimension,
-            value=self._stacked(second, axis=-2),
+            compute=None if self.planned else lambda: self._stacked(second, axis=-2),
             auditable=self._auditable and second._auditable,
         )
 
-    def _stacked(self, second: "Sensitive", *, axis: int) -> FloatArray | None:
+    def _known(self) -> FloatArray:
+        """Return the value of one that is not planned. No other frame gives it a name."""
+        if self._value is None:
+            raise InvalidParameter("sensitive", "planned", "with a value")
+        return self._value
+
+    def _stacked(self, second: "Sensitive", *, axis: int) -> FloatArray:
         """Return both values along an axis."""
-        a, b = self._value, second._value
-        if a is None or b is None:
-            return None
+        a, b = self._known(), second._known()
         lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
         blocks = [np.broadcast_to(v, lead + v.shape[-2:]) for v in (a, b)]
         return np.concatenate(blocks, axis=axis)
@@ -348,19 +354,20 @@ class Sensitive(Closed):
     ) -> "Sensitive":
         """Return what `compute` makes of the value; `rule` is that of a linear map or a clip."""
         sensitivity, width = rule(self.sensitivity), dimension or self.dimension
-        value, part = self._value, self.sampled_part
-        if value is not None and self.sensitivity.squared and not sensitivity.squared:
-            # exactly public: private numbers times 0 would still show their signs
-            value = np.zeros((*value.shape[:-1], width))
-        elif value is not None:
-            known = value
-            value = quietly(lambda: compute(known))
+        # exactly public: private numbers times 0 would still show their signs
+        emptied = bool(self.sensitivity.squared) and not sensitivity.squared
+        part = self.sampled_part
+
+        def derived() -> FloatArray:
+            value = self._known()
+            return np.zeros((*value.shape[:-1], width)) if emptied else compute(value)
+
         return Sensitive(
             sensitivity,
             rounding,
             parties=self.parties,
             dimension=width,
-            value=value,
+            compute=None if self.planned else derived,
             held=self.held,
             sampled_part=None if part is None else part.mapped(rule),
             auditable=self._auditable,
@@ -373,10 +380,6 @@ class Sensitive(Closed):
         its size counts as a public operand's does, in the bounds on rounding.
         """
         self._require_aligned(other)
-        mine, its = self._value, other._value
-        value = None
-        if mine is not None and its is not None:
-            value = quietly(lambda: mine + its)
         part = _joint_part(self, other, added)
         if self.sensitivity.squared and not other.sensitivity.squared:
             size = self._counted(other.rounding.magnitude)
@@ -391,7 +394,7 @@ class Sensitive(Closed):
             rounding,
             parties=self.parties,
             dimension=self.dimension,
-            value=value,
+            compute=None if self.planned else lambda: self._known() + other._known(),
             held=self.held,
             sampled_part=part,
             auditable=self._auditable and other._auditable,
@@ -488,6 +491,16 @@ def concatenate_disjoint(first: Sensitive, second: Sensitive) -> Sensitive:
     values computed on hidden samples.
     """
     return first.concatenated_disjoint(second)
+
+
+def _fitting(value: FloatArray, block: tuple[int, int]) -> FloatArray:
+    """Return a computed value as a plain array: of a subclass, its own functions would be handed
+    what it is added to. Raise `InvalidParameter` unless it has the rows and numbers of `block`.
+    """
+    found = np.asarray(value, dtype=np.float64)
+    if found.shape[-2:] != block:
+        raise InvalidParameter("value.shape", found.shape, f"(..., {block[0]}, {block[1]})")
+    return found
 
 
 def _least(sensitivity: Sensitivity, part: SampledPart | None) -> Fraction:

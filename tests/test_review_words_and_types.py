@@ -49,6 +49,19 @@ def test_a_mark_is_the_same_number_in_every_type(tmp_path: Path, kind: str) -> N
     assert _complete(tmp_path, cells, smoker) == least
 
 
+def test_a_mark_stays_one_in_a_column_that_was_widened(tmp_path: Path) -> None:
+    """A double in one record makes doubles of a column of floats, which are then spelled out."""
+    smoker = [True] * 6
+    short = np.array([-9.9] * 3 + [5.0] * 3, dtype=np.float32)
+    assert _complete(tmp_path, short, smoker) == 3
+    assert _complete(tmp_path, short.astype(np.float64), smoker) == 3
+    path = tmp_path / "table.csv"
+    lines = [f"{float(x)!r},True,1" for x in short]
+    path.write_text("\n".join(["x,smoker,y", *lines]), encoding="utf-8")
+    assert lines[0].startswith("-9.899999618530273")
+    assert len(load_records(path, schema=parse_schema(_SCHEMA))) == 3
+
+
 def test_a_mark_beyond_a_type_marks_nothing_of_it(tmp_path: Path) -> None:
     """1e300 rounds to infinity in binary32, and 1e-300 to 0, which are other numbers."""
     schema = parse_schema(_SCHEMA.replace('"0", "-9.9"', '"1e300", "1e-300"'))

@@ -106,7 +106,7 @@ def sensitive(value: Any = None, *, bound: float = 0.5) -> Sensitive:
         exact(Fraction(2**20), width=3),
         parties=PARTIES,
         dimension=3,
-        value=block,
+        compute=lambda: block,
         auditable=True,
     )
 

@@ -84,7 +84,7 @@ def sensitive(value: FloatArray, bound: float = 1.0) -> Sensitive:
         exact(Fraction(1), width=value.shape[-1]),
         parties=("only",),
         dimension=value.shape[-1],
-        value=value,
+        compute=lambda: value,
         auditable=True,
     )
 
@@ -249,7 +249,7 @@ def test_values_beyond_the_lattice_are_refused_by_their_public_bound() -> None:
             exact(Fraction(2**40), width=4),
             parties=("only",),
             dimension=4,
-            value=None if isinstance(curator, PlanningCurator) else np.zeros((1, 4)),
+            compute=None if isinstance(curator, PlanningCurator) else lambda: np.zeros((1, 4)),
         )
         curator.release(planned, round=1, release="x", noise_std=0.25)
         with pytest.raises(InvalidParameter, match=r"noise_std=0.2499.* \[0.25, inf\)"):
@@ -296,7 +296,7 @@ def counts(value: FloatArray | None) -> Sensitive:
         exact(Fraction(100), width=3),
         parties=("only",),
         dimension=3,
-        value=value,
+        compute=None if value is None else lambda: value,
         auditable=True,
     )
 

@@ -554,7 +554,11 @@ def test_public_points_are_finite_and_fit_also_under_planning(planned: bool, bad
 def test_a_private_point_is_refused() -> None:
     unit = declared(1.0, "an example", adjacency=REPLACE)
     point = Sensitive(
-        unit, exact(Fraction(2**20), width=4), parties=PARTIES, dimension=4, value=np.zeros((3, 4))
+        unit,
+        exact(Fraction(2**20), width=4),
+        parties=PARTIES,
+        dimension=4,
+        compute=lambda: np.zeros((3, 4)),
     )
     for data in (dataset(), PrivateDataset.planned(dataset().shape)):
         with pytest.raises(UnprotectedReleaseError):

@@ -56,7 +56,7 @@ def secret(*, parties: tuple[str, ...] = ("a", "b"), dimension: int = 3) -> Sens
         exact(Fraction(2**20), width=dimension),
         parties=parties,
         dimension=dimension,
-        value=value,
+        compute=lambda: value,
     )
 
 
@@ -420,7 +420,11 @@ def test_operands_must_be_aligned() -> None:
             s + other
     elsewhere = declared(1, "an example", adjacency=Adjacency.ZERO_OUT_ONE)
     other = Sensitive(
-        elsewhere, exact(Fraction(2**20), width=3), parties=s.parties, dimension=3, value=public
+        elsewhere,
+        exact(Fraction(2**20), width=3),
+        parties=s.parties,
+        dimension=3,
+        compute=lambda: public,
     )
     for operation in (operator.add, operator.sub, concatenate):
         with pytest.raises(AdjacencyMismatch):
@@ -441,7 +445,11 @@ def test_operands_must_be_aligned() -> None:
         lambda: linear_map(np.ones(3), s),
         lambda: linear_map(np.full((3, 3), np.nan), s),
         lambda: Sensitive(
-            UNIT, exact(Fraction(2**20), width=3), parties=("a",), dimension=3, value=public
+            UNIT,
+            exact(Fraction(2**20), width=3),
+            parties=("a",),
+            dimension=3,
+            compute=lambda: public,
         ),
     ],
 )
@@ -594,7 +602,7 @@ def test_blocks_of_disjoint_parties_move_by_the_maximum(
         exact(Fraction(2**20), width=FEATURES),
         parties=("c", "d"),
         dimension=FEATURES,
-        value=bystander._value,
+        compute=lambda: bystander._value,
     )
     moved, joined = distance(lambda d: concatenate_disjoint(second(d), renamed), pair)
     assert moved <= joined.sensitivity.value * (1 + SLACK)

@@ -40,7 +40,7 @@ def beside(private: Sensitive, part: SampledPart | None, zeros: Any) -> Sensitiv
         exact(Fraction(0), width=3),
         parties=private.parties,
         dimension=3,
-        value=zeros,
+        compute=lambda: zeros,
         sampled_part=part,
     )
 

@@ -68,9 +68,7 @@ def laplace_releases():
     unit = declared(2, "two counts change", adjacency=Adjacency.REPLACE_ONE, norm=Norm.L1)
     curator = PlanningCurator()
     for k in (1, 2):
-        counts = Sensitive(
-            unit, exact(Fraction(100), width=3), parties=("only",), dimension=3, value=None
-        )
+        counts = Sensitive(unit, exact(Fraction(100), width=3), parties=("only",), dimension=3)
         curator.release(counts, mechanism=LaplaceNoise(4.0), round=k, release="counts")
     return certify(curator.events, delta=0).to_json_bytes()
 
@@ -86,7 +84,7 @@ def totals(width):
     """A row of so many sums of a hundred numbers, one a record, that doubles round."""
     moved = linearly_mapped(histogram(Adjacency.REPLACE_ONE, Norm.L1), Fraction(3))
     rounding = total(Fraction(3), 100, width=width)
-    return Sensitive(moved, rounding, parties=("only",), dimension=width, value=None)
+    return Sensitive(moved, rounding, parties=("only",), dimension=width)
 
 
 def verdict_of(document):

@@ -1,0 +1,138 @@
+"""What is refused shows nothing private, and a sample in a sample draws from what there is."""
+
+from __future__ import annotations
+
+import json
+import traceback
+from collections.abc import Callable
+from math import expm1, log1p
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpledger.accounting.guarantees import guarantee
+from dpledger.interop import MalformedImport, read
+from dpledger.mechanisms import (
+    Adjacency,
+    BoundedColumn,
+    DpledgerError,
+    EventList,
+    Poisson,
+    PrivateDataset,
+    PrivateTable,
+    SamplingCurator,
+    SystemSampler,
+    concatenate,
+)
+from dpledger.solvers import Logistic
+
+_PUBLIC = {"public", "inputs", "other", "w", "point", "array"}
+"""Names of what the caller hands in."""
+
+
+def _arrays_shown(refused: Callable[[], object]) -> list[str]:
+    """Which variables of our frames show numbers, in a traceback of a refusal."""
+    with pytest.raises(DpledgerError) as caught:
+        refused()
+    return [
+        f"{frame.f_code.co_qualname}: {name}"
+        for frame, _ in traceback.walk_tb(caught.value.__traceback__)
+        for name, content in frame.f_locals.items()
+        if "dpledger" in frame.f_code.co_filename
+        and name not in _PUBLIC
+        and "array(" in repr(content)
+    ]
+
+
+def _private(**size: int) -> PrivateDataset:
+    rows = np.random.default_rng(0).normal(size=(40, 2))
+    relation = "add-remove-one" if size else "replace-one"
+    return PrivateDataset(rows, np.ones(40), adjacency=relation, row_bound=1.0, **size)
+
+
+def test_what_is_too_imprecise_is_refused_before_it_is_computed() -> None:
+    """Debuggers, and services that collect errors, print tracebacks with their variables."""
+    one = _private().mean_gradient(Logistic(), np.zeros(2))
+    assert _arrays_shown(lambda: one + 1e14) == []
+    assert _arrays_shown(lambda: np.full(2, 1e14) - one) == []
+    assert _arrays_shown(lambda: one.clipped(1e-15)) == []
+    cells = {"second": 1.7e9 + np.arange(5000.0) % 3600}
+    column = BoundedColumn(1.7e9, 1.7e9 + 3600, 2.0**-8)
+    table = PrivateTable(cells, {"second": column}, adjacency="replace-one")
+    assert _arrays_shown(lambda: table.mean("second")) == []
+    many = _private(n_min=30, n_max=10**11)
+    assert _arrays_shown(lambda: many.sum_gradient(Logistic(), np.zeros(2))) == []
+    sample = SamplingCurator(EventList(), SystemSampler()).sample(many, Poisson(0.5))
+    assert _arrays_shown(lambda: sample.sum_gradient(Logistic(), np.zeros(2))) == []
+
+
+def test_a_computation_that_fails_shows_no_number() -> None:
+    """Of a loss, too: what is raised inside carries no frame that holds records."""
+    three, two = (_private().mean_gradient(Logistic(), np.zeros((k, 1, 2))) for k in (3, 2))
+    assert _arrays_shown(lambda: three + two) == []
+    assert _arrays_shown(lambda: concatenate(three, two)) == []
+
+
+def test_a_refused_value_has_a_repr() -> None:
+    """A service that prints variables asks for it while the constructor's frame is alive."""
+    one = _private().mean_gradient(Logistic(), np.zeros(2))
+    with pytest.raises(DpledgerError) as caught:
+        one + 1e14
+    frames = traceback.walk_tb(caught.value.__traceback__)
+    shown = [repr(frame.f_locals.get("self")) for frame, _ in frames]
+    assert "<Sensitive: refused>" in shown
+
+
+# Samples in samples -------------------------------------------------------------------------------
+
+
+def _event(kind: str, **fields: Any) -> dict[str, Any]:
+    return {"module_name": "dp_accounting.dp_event", "class_name": f"{kind}DpEvent", **fields}
+
+
+_LAPLACE = _event("Laplace", noise_multiplier=1.0)
+
+
+def _drawn(kind: str, source: int, size: int, event: dict[str, Any]) -> dict[str, Any]:
+    return _event(f"Sampled{kind}", source_dataset_size=source, sample_size=size, event=event)
+
+
+def _read(document: dict[str, Any], folder: Path) -> Any:
+    path = folder / "event.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return read("dp-event", path, adjacency=Adjacency.REPLACE_ONE)
+
+
+_ONE_OF_TEN = _drawn("WithoutReplacement", 10, 1, _LAPLACE)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        _drawn("WithReplacement", 10, 2, _ONE_OF_TEN),
+        _drawn("WithReplacement", 10, 2, _event("SelfComposed", count=2, event=_ONE_OF_TEN)),
+        _drawn(
+            "WithoutReplacement",
+            10,
+            2,
+            _event("RepeatAndSelect", mean=3.0, shape=1.0, event=_ONE_OF_TEN),
+        ),
+        _drawn("WithReplacement", 10, 2, _event("Composed", events=[_LAPLACE, _ONE_OF_TEN])),
+    ],
+)
+def test_an_inner_sample_of_more_than_was_drawn_is_refused(
+    document: dict[str, Any], tmp_path: Path
+) -> None:
+    """It would amplify by the outer share a second time: 0.12 for a truth of 0.49."""
+    with pytest.raises(MalformedImport, match=r"of 2 records, not from 10"):
+        _read(document, tmp_path)
+
+
+def test_an_inner_sample_of_what_was_drawn_costs_what_both_draws_are_worth(tmp_path: Path) -> None:
+    """One of two of ten is one of ten; the true loss is that of a tenth of Laplace's."""
+    document = _drawn("WithReplacement", 10, 2, _drawn("WithoutReplacement", 2, 1, _LAPLACE))
+    priced = guarantee(_read(document, tmp_path), delta=1e-9).epsilon.upper_float
+    truth = log1p(0.1 * expm1(2.0))
+    assert truth <= priced < 1.2 * truth

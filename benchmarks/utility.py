@@ -127,7 +127,7 @@ def trained(parties: int, epsilon: float, **given: Any) -> Callable[[Rows, int],
     return fit
 
 
-def poisson(epsilon: float, step: float, rounds: int) -> Callable[[Rows, int], Any]:
+def poisson(epsilon: float) -> Callable[[Rows, int], Any]:
     """Return what trains and tests DP-SGD on hidden tenths of one party's records, zero-out-one."""
 
     def fit(data: Rows, seed: int) -> tuple[float, float]:
@@ -136,7 +136,7 @@ def poisson(epsilon: float, step: float, rounds: int) -> Callable[[Rows, int], A
             delta=DELTA,
             adjacency=Adjacency.ZERO_OUT_ONE,
             algorithm=lambda z, _: DpSgd(
-                rounds, z, ConstantSteps(step), scheme=Poisson(0.1), clip=0.5
+                300, z, ConstantSteps(16.0), scheme=Poisson(0.1), clip=0.5
             ),
             clip=True,
             classes=(-1, 1),
@@ -234,7 +234,7 @@ def lines() -> Iterator[Line]:
                     objective(parties, epsilon, weight),
                 )
             if trust == "one party":
-                yield Line("DP-SGD, Poisson, zero-out", trust, epsilon, poisson(epsilon, 16.0, 300))
+                yield Line("DP-SGD, Poisson, zero-out", trust, epsilon, poisson(epsilon))
             for method, given in made.items():
                 fit = trained(parties, epsilon, threat_model=threat, **given)
                 yield Line(method, trust, epsilon, fit)

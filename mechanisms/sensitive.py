@@ -255,6 +255,7 @@ class Sensitive(Closed):
             raise InvalidParameter(
                 "second", second, "of the same parties; see concatenate_disjoint"
             )
+        self._require_points("second", second)
         return Sensitive(
             concatenated(self.sensitivity, second.sensitivity),
             rounded.paired(self.rounding, second.rounding),
@@ -279,6 +280,7 @@ class Sensitive(Closed):
             raise InvalidParameter("second", second, "planned like the first")
         if (self.held, second.held) != (self.rows, second.rows):
             raise InvalidParameter("second", second, "held, as the first, with all parties' rows")
+        self._require_points("second", second)
         if self.sampled_part is not None or second.sampled_part is not None:
             raise UnprotectedFunction("a sample of some parties' records is released on its own.")
         return Sensitive(
@@ -439,6 +441,16 @@ class Sensitive(Closed):
             )
         if other.planned is not self.planned or other.held != self.held:
             raise InvalidParameter("operand", other, "planned, or held, like the other one")
+        self._require_points("operand", other)
+
+    def _require_points(self, name: str, other: "Sensitive") -> None:
+        """Raise `InvalidParameter` for the value at another number of public points."""
+        if self._value is not None and other._value is not None:
+            mine, its = self._value.shape[:-2], other._value.shape[:-2]
+            try:
+                np.broadcast_shapes(mine, its)
+            except ValueError:
+                raise InvalidParameter(name, f"at {its} points", f"at {mine}, or at one") from None
 
 
 _DEFERRED: dict[np.ufunc, Callable[[Sensitive, Any], Sensitive]] = {

@@ -19,6 +19,7 @@ from dpledger.mechanisms import (
     BoundedColumn,
     DpledgerError,
     EventList,
+    InvalidParameter,
     Poisson,
     PrivateDataset,
     PrivateTable,
@@ -73,6 +74,8 @@ def test_a_computation_that_fails_shows_no_number() -> None:
     three, two = (_private().mean_gradient(Logistic(), np.zeros((k, 1, 2))) for k in (3, 2))
     assert _arrays_shown(lambda: three + two) == []
     assert _arrays_shown(lambda: concatenate(three, two)) == []
+    with pytest.raises(InvalidParameter, match=r"at \(2,\) points"):
+        concatenate(three, two)
 
 
 def test_a_refused_value_has_a_repr() -> None:

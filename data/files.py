@@ -228,13 +228,17 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     try:
         # object arrays are pickles, which run code when they are read
         loaded = np.load(path, allow_pickle=False)
-        return dict(loaded) if isinstance(loaded, np.lib.npyio.NpzFile) else {"": loaded}
+        arrays = dict(loaded) if isinstance(loaded, np.lib.npyio.NpzFile) else {"": loaded}
     except OSError:
         raise
     except Exception as error:  # a forged header makes NumPy raise almost anything
         # NumPy advises to load what it takes for a pickle all the same, which runs its code
         why = "numpy.save writes one" if "pickle" in str(error) else error
         raise UnreadableFile(f"{path}: Expected a NumPy file of plain arrays ({why}).") from error
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray):  # another file in the archive
+            raise UnreadableFile(f"{path}: Expected arrays alone instead got a file {name!r}.")
+    return arrays
 
 
 def read_numbers(path: Path, *, kinds: str = "fiu") -> NDArray[Any]:

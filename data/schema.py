@@ -179,8 +179,8 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def __post_init__(self) -> None:
         # the squares of numbers near a smaller bound underflow, and the row norms with them
-        if not 1e-100 <= self.row_bound < float("inf"):
-            raise ValueError(f"row_bound={self.row_bound} must be in [1e-100, inf)")
+        if not 1e-100 <= self.row_bound <= 1e100:
+            raise ValueError(f"row_bound={self.row_bound} must be in [1e-100, 1e+100]")
         if len(self.delimiter) != 1:
             raise ValueError(f"delimiter={self.delimiter!r} must be one character")
         if self.comment == "":

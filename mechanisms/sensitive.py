@@ -27,7 +27,7 @@ from typing import Any, NoReturn, cast
 import numpy as np
 
 from . import rounding as rounded
-from .clipping import largest_entry, project_to_ball
+from .clipping import largest_entry, longest_up, project_to_ball
 from .errors import DpledgerError, InvalidParameter, UnprotectedFunction, require_nonnegative
 from .operator_norm import operator_norm_up
 from .protocols import FloatArray
@@ -155,6 +155,8 @@ class Sensitive(Closed):
         # last: what refuses a value by public facts finds none yet, nor does its traceback
         block = (held, dimension)
         value = None if compute is None else quietly(lambda: _fitting(compute(), block))
+        if value is not None and not sensitivity.squared:
+            _require_within(value, rounding.magnitude)
         object.__setattr__(self, "_value", value)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -513,6 +515,19 @@ def _fitting(value: FloatArray, block: tuple[int, int]) -> FloatArray:
     if found.shape[-2:] != block:
         raise InvalidParameter("value.shape", found.shape, f"(..., {block[0]}, {block[1]})")
     return found
+
+
+def _require_within(value: FloatArray, magnitude: Fraction) -> None:
+    """Raise `InvalidParameter` for a public value with rows longer than is said of it: what is
+    added to private ones rounds by their size.
+    """
+    finite = np.isfinite(largest_entry(value))
+    longest = longest_up(value) if finite else None
+    if longest is None or longest > magnitude * (1 + _LARGEST_ERROR):
+        size = "no numbers" if longest is None else f"as long as {float(longest):.3g}"
+        raise InvalidParameter(
+            "public value", size, f"within the magnitude {float(magnitude):.3g} of its rounding"
+        )
 
 
 def _least(sensitivity: Sensitivity, part: SampledPart | None) -> Fraction:

@@ -67,6 +67,9 @@ from .sections import (
 )
 from .training import new_folder, warn_of_new
 
+_LEAST_WEIGHT = 1e-100
+"""Of a statistic; the largest is as far on the other side of 1. No ratio of two overflows."""
+
 _CONFIDENCE = 0.95
 """Of the intervals beside the numbers, which are of the noise alone: what the records leave open
 about a population is not in them.
@@ -130,8 +133,9 @@ class Statistic(Section, frozen=True, kw_only=True):
                 raise ValueError(f"{name} must be {word} with kind = {self.kind.value!r}")
         if self.edges and self.kind is not StatisticName.HISTOGRAM:
             raise ValueError(f"edges must be left out with kind = {self.kind.value!r}")
-        if not 0 < self.weight < inf:
-            raise ValueError(f"weight={self.weight} must be in (0, inf)")
+        if not _LEAST_WEIGHT <= self.weight <= 1 / _LEAST_WEIGHT:
+            allowed = f"in [{_LEAST_WEIGHT:g}, {1 / _LEAST_WEIGHT:g}]"
+            raise ValueError(f"weight={self.weight} must be {allowed}")
         if not 2 <= self.candidates <= MOST_CANDIDATES:
             raise ValueError(f"candidates={self.candidates} must be in [2, {MOST_CANDIDATES}]")
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import traceback
+import zipfile
 from collections.abc import Callable
+from fractions import Fraction
 from math import expm1, log1p
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,8 @@ import numpy as np
 import pytest
 
 from dpledger.accounting.guarantees import guarantee
+from dpledger.data.errors import UnreadableFile
+from dpledger.data.files import read_arrays
 from dpledger.interop import MalformedImport, read
 from dpledger.mechanisms import (
     Adjacency,
@@ -24,9 +28,13 @@ from dpledger.mechanisms import (
     PrivateDataset,
     PrivateTable,
     SamplingCurator,
+    Sensitive,
     SystemSampler,
     concatenate,
 )
+from dpledger.mechanisms.rounding import exact
+from dpledger.mechanisms.sensitivity import declared
+from dpledger.runs.statistics import Statistic, StatisticName
 from dpledger.solvers import Logistic
 
 _PUBLIC = {"public", "inputs", "other", "w", "point", "array"}
@@ -139,3 +147,44 @@ def test_an_inner_sample_of_what_was_drawn_costs_what_both_draws_are_worth(tmp_p
     priced = guarantee(_read(document, tmp_path), delta=1e-9).epsilon.upper_float
     truth = log1p(0.1 * expm1(2.0))
     assert truth <= priced < 1.2 * truth
+
+
+# Files --------------------------------------------------------------------------------------------
+
+
+def test_an_archive_with_another_file_in_it_is_refused(tmp_path: Path) -> None:
+    """NumPy hands what is no array out as bytes."""
+    path = tmp_path / "table.npz"
+    np.savez(path, x=np.ones(2))
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("readme.txt", "about x")
+    with pytest.raises(UnreadableFile, match="arrays alone instead got a file 'readme"):
+        read_arrays(path)
+
+
+@pytest.mark.parametrize("weight", [5e-324, 1e-101, 1e101, float("nan"), -1.0])
+def test_a_weight_whose_ratio_overflows_is_refused(weight: float) -> None:
+    """In words, before the plan."""
+    with pytest.raises(ValueError, match=r"weight=.* must be in \[1e-100, 1e\+100\]"):
+        Statistic(kind=StatisticName.COUNT, weight=weight)
+
+
+# Values made by hand ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [2.0**55, -1.1, float("inf"), float("nan")])
+def test_a_public_value_is_no_larger_than_is_said(size: float) -> None:
+    """Added to a private one it would round neighbours apart, which nobody would pay for."""
+
+    def by_hand(number: float) -> Sensitive:
+        return Sensitive(
+            declared(0, "public", adjacency=Adjacency.REPLACE_ONE),
+            exact(Fraction(1), width=1),
+            parties=("all",),
+            dimension=1,
+            compute=lambda: np.array([[number]]),
+        )
+
+    assert by_hand(-1.0).dimension == 1
+    with pytest.raises(InvalidParameter, match="within the magnitude 1"):
+        by_hand(size)

@@ -74,7 +74,7 @@ BAD = {
     "no row bound": (written(AGE, INCOME, top={}), "missing required field `row_bound`"),
     "row bound zero": (
         written(AGE, INCOME, top={"row_bound": "0.0"}),
-        r"row_bound=0.0 must be in \[1e-100, inf\)",
+        r"row_bound=0.0 must be in \[1e-100, 1e\+100\]",
     ),
     "row bound NaN": (written(AGE, INCOME, top={"row_bound": "nan"}), "row_bound=nan"),
     "bounds in the wrong order": (

@@ -202,6 +202,16 @@ def _read_parquet(path: Path, schema: Schema) -> Table:
     return Table(str(path), columns, range(1, table.num_rows + 1), "row")
 
 
+def parquet_names(path: Path) -> tuple[str, ...]:
+    """Return the names of a Parquet file's columns; of its records nothing is read."""
+    parquet = import_extra("pyarrow.parquet", "parquet")
+    arrow = import_extra("pyarrow", "parquet")
+    try:
+        return tuple(parquet.read_schema(path).names)
+    except arrow.ArrowException as error:
+        raise UnreadableFile(f"{path}: Expected a Parquet file ({error}).") from error
+
+
 def _cells(path: Path, name: str, column: Any) -> Cells:
     """Return a Parquet column's cells; raise `UnreadableFile` for what Python has no values for.
 

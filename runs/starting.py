@@ -17,7 +17,7 @@ import msgspec
 
 from ..data import Schema
 from ..data.errors import SchemaError
-from ..data.files import DELIMITERS
+from ..data.files import DELIMITERS, parquet_names
 from ..data.strict import ConfigurationError, converted, toml_value
 from .configuration import Configuration
 from .documents import documented
@@ -34,6 +34,9 @@ _NUMBER = re.compile(
 )
 """What names no column and is common in a record: a number, a date, an amount, a missing value."""
 
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
+"""What no text has in a line; a tab may divide cells."""
+
 _DIVIDED = re.compile(r"[;\t|]")
 """What divides a cell that was not divided where it should be."""
 
@@ -42,18 +45,36 @@ _TEXT_COLUMN = 30
 
 
 def column_names(path: Path, *, delimiter: str = ",") -> tuple[str, ...]:
-    """Return the names in the first line of a text file; nothing below it is read.
+    """Return the names in the first line of a text file, or those that a Parquet file gives its
+    columns; nothing else is read.
 
     Names go into files that are no secret. A first line that could be a record is refused, in words
     that quote none of it: with a cell that is empty, there twice, or begins with a number. A record
     of different words alone cannot be told from a header.
 
     Args:
-        path: of the file, UTF-8.
-        delimiter: one character.
+        path: of the file, UTF-8 or Parquet.
+        delimiter: one character, of a text file.
 
-    Raises `SchemaError` if the line is not text, is empty, is 128 KiB long, or may be a record.
+    Raises `SchemaError` for a NumPy file, and if the line is not text, is empty, is 128 KiB long,
+    or may be a record; `DataError` for what is no Parquet file.
     """
+    kind = path.suffix.lower()
+    if kind in (".npy", ".npz"):
+        raise SchemaError(f"{path}: must be a text or a Parquet file; NumPy's begin with no header")
+    names = parquet_names(path) if kind == ".parquet" else _header(path, delimiter)
+    for number, name in enumerate(names, 1):
+        if not name or any(map(_NUMBER.match, _DIVIDED.split(name))) or name in names[: number - 1]:
+            raise SchemaError(
+                f"{path}: the first line must name the columns, and may be a record: cell {number} "
+                "is empty, begins with a number, or is there twice. Put a line of names above it, "
+                "of words alone"
+            )
+    return names
+
+
+def _header(path: Path, delimiter: str) -> tuple[str, ...]:
+    """Return the cells of a text file's first line, as `column_names` does."""
     if len(delimiter) != 1:
         raise SchemaError(f"delimiter={delimiter!r} must be one character")
     with path.open("rb") as file:
@@ -71,19 +92,15 @@ def column_names(path: Path, *, delimiter: str = ",") -> tuple[str, ...]:
         names = tuple(name.strip() for name in found)
     if not any(names):
         raise SchemaError(f"{path}: the first line must name the columns, divided by {delimiter!r}")
+    if any(map(_CONTROL.search, names)):
+        # a file of another kind than its name says: its first bytes may be those of a record
+        raise SchemaError(f"{path}: the first line must be text, without control characters")
     other = next((d for d in DELIMITERS if len(names) == 1 and d in names[0]), None)
     if other is not None:
         raise SchemaError(
             f"{path}: the first line must name the columns, divided by {delimiter!r}: it is one "
             f"cell, which {other!r} seems to divide"
         )
-    for number, name in enumerate(names, 1):
-        if not name or any(map(_NUMBER.match, _DIVIDED.split(name))) or name in names[: number - 1]:
-            raise SchemaError(
-                f"{path}: the first line must name the columns, and may be a record: cell {number} "
-                "is empty, begins with a number, or is there twice. Put a line of names above it, "
-                "of words alone"
-            )
     return names
 
 

@@ -3,12 +3,13 @@
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dpledger.data import read_schema
-from dpledger.data.errors import SchemaError
+from dpledger.data.errors import DataError, SchemaError
 from dpledger.data.strict import ConfigurationError, read_toml, toml_value
 from dpledger.runs.configuration import Configuration
 from dpledger.runs.starting import column_names, run_text, schema_text, write_new
@@ -73,6 +74,42 @@ def test_a_line_that_something_else_divides_is_refused_without_a_word_of_it(
     assert "secret" not in str(refused.value)
     table.write_text(divider.join(["town", "income"]) + "\n")
     assert column_names(table, delimiter=divider) == ("town", "income")
+
+
+def test_a_parquet_file_gives_its_columns_names_and_nothing_of_its_records(tmp_path: Path) -> None:
+    """Its first bytes are the words of its first column, which were taken for a name."""
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = tmp_path / "people.parquet"
+    content = arrow.table({"job": ["technician", "secret"] * 5, "family": ["single"] * 10})
+    parquet.write_table(content, table, compression="none")
+    assert column_names(table) == ("job", "family")
+    # the same bytes under another name are no text
+    other = tmp_path / "people.csv"
+    other.write_bytes(table.read_bytes())
+    with pytest.raises(SchemaError, match=r"control characters|UTF-8") as refused:
+        column_names(other)
+    assert "secret" not in str(refused.value)
+    headless = arrow.table({"job": ["a"], "51": ["b"]})
+    parquet.write_table(headless, table)
+    with pytest.raises(SchemaError, match="may be a record"):
+        column_names(table)
+    table.write_bytes(b"job,family\n")
+    with pytest.raises(DataError, match="Parquet"):
+        column_names(table)
+
+
+def test_a_file_with_control_characters_is_no_text(tmp_path: Path) -> None:
+    """Whatever its name says."""
+    table = tmp_path / "people.csv"
+    table.write_bytes(b"PAR1\x15\x04\x06\x00\x00\x00single\n")
+    with pytest.raises(SchemaError, match="control characters") as refused:
+        column_names(table)
+    assert "single" not in str(refused.value)
+    arrays = tmp_path / "people.npy"
+    np.save(arrays, np.ones(3))
+    with pytest.raises(SchemaError, match="NumPy"):
+        column_names(arrays)
 
 
 def test_names_that_are_no_numbers_are_a_header(tmp_path: Path) -> None:

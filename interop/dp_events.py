@@ -401,11 +401,12 @@ def _repeat_and_select(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
     return _of_loss((2 + Fraction(shape)) * Fraction(one), "the best of several pure runs", size)
 
 
-def _require_drawn_from(inner: EventTree, size: int | None) -> None:
-    """Raise `Untranslatable` for a sample in a sample whose data set is not of the sample's size.
+def _require_on_sample(inner: EventTree, size: int | None) -> None:
+    """Raise `Untranslatable` for what runs on a sample and no rule amplifies.
 
-    Both amplify, the inner one by its share of what the outer one drew. An inner data set that is
-    said to be larger would amplify by the outer share once more.
+    A sample in a sample amplifies by its share of what the outer one drew: of a data set that is
+    said to be larger, it would by the outer share once more. In trees of sums, a record that is
+    drawn moves all behind it to other leaves.
 
     Args:
         inner: what runs on the outer sample.
@@ -417,9 +418,13 @@ def _require_drawn_from(inner: EventTree, size: int | None) -> None:
         raise Untranslatable(
             f"{inner.name} must draw from what is sampled around it, {drawn}, not from {source}."
         )
+    if inner.name == "SingleEpochTreeAggregationDpEvent":
+        raise Untranslatable(
+            f"{inner.name} must run on all records: one that is drawn moves others to other leaves."
+        )
     if "Sampled" not in inner.name:  # one that is right looks after what runs on it
         for part in (*inner.fields.get("events", ()), *filter(None, [inner.fields.get("event")])):
-            _require_drawn_from(part, size)
+            _require_on_sample(part, size)
 
 
 _SOURCES = ("source_dataset_size", "dataset_size")
@@ -435,7 +440,7 @@ def _poisson(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
         require_rate("sampling_probability", inner.fields["sampling_probability"])
         both = float_up(Fraction(rate) * Fraction(inner.fields["sampling_probability"]))
         return _poisson({"sampling_probability": both, "event": inner.fields["event"]}, size)
-    _require_drawn_from(inner, None)
+    _require_on_sample(inner, None)
 
     def amplified(step: GaussianStep | LaplaceStep) -> Mechanism:
         return PoissonSampled(step, rate)
@@ -450,7 +455,7 @@ def _without_replacement(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
     if batch == 0:
         return []
     require_positive_int("source_dataset_size", records)
-    _require_drawn_from(fields["event"], batch)
+    _require_on_sample(fields["event"], batch)
 
     def amplified(step: GaussianStep | LaplaceStep) -> Mechanism:
         return SampledWithoutReplacement(step, batch, records)
@@ -481,7 +486,7 @@ def _with_replacement(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
             "SampledWithReplacementDpEvent must be read under replace-one: a record more "
             "changes how likely each one is to be drawn."
         )
-    _require_drawn_from(fields["event"], batch)
+    _require_on_sample(fields["event"], batch)
     inner = _mechanisms(fields["event"], size)
     if batch == 0 or not inner:
         return []

@@ -110,12 +110,15 @@ def _drawn(kind: str, source: int, size: int, event: dict[str, Any]) -> dict[str
     return _event(f"Sampled{kind}", source_dataset_size=source, sample_size=size, event=event)
 
 
-def _read(document: dict[str, Any], folder: Path) -> Any:
+def _read(
+    document: dict[str, Any], folder: Path, relation: Adjacency = Adjacency.REPLACE_ONE
+) -> Any:
     path = folder / "event.json"
     path.write_text(json.dumps(document), encoding="utf-8")
-    return read("dp-event", path, adjacency=Adjacency.REPLACE_ONE)
+    return read("dp-event", path, adjacency=relation)
 
 
+_TREE = _event("SingleEpochTreeAggregation", noise_multiplier=1.0, step_counts=2)
 _ONE_OF_TEN = _drawn("WithoutReplacement", 10, 1, _LAPLACE)
 
 
@@ -139,6 +142,25 @@ def test_an_inner_sample_of_more_than_was_drawn_is_refused(
     """It would amplify by the outer share a second time: 0.12 for a truth of 0.49."""
     with pytest.raises(MalformedImport, match=r"of 2 records, not from 10"):
         _read(document, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("relation", "document"),
+    [
+        (Adjacency.ZERO_OUT_ONE, _event("PoissonSampled", sampling_probability=0.01, event=_TREE)),
+        (Adjacency.REPLACE_ONE, _drawn("WithoutReplacement", 10, 2, _TREE)),
+        (
+            Adjacency.REPLACE_ONE,
+            _drawn("WithReplacement", 10, 2, _event("Composed", events=[_TREE])),
+        ),
+    ],
+)
+def test_trees_of_sums_of_a_sample_are_refused(
+    relation: Adjacency, document: dict[str, Any], tmp_path: Path
+) -> None:
+    """A record that is drawn moves others to other leaves: 0.8 for a truth of 4.8, of the first."""
+    with pytest.raises(MalformedImport, match="moves others to other leaves"):
+        _read(document, tmp_path, relation)
 
 
 def test_an_inner_sample_of_what_was_drawn_costs_what_both_draws_are_worth(tmp_path: Path) -> None:

@@ -80,6 +80,12 @@ _PURE = (
     Theorem("the largest losses of mechanisms add up", "Dwork, Roth 2014, Theorem 3.14"),
     Theorem("pure DP under sampling", "Balle, Barthe, Gaboardi 2018, Theorems 8 and 9"),
 )
+DRAWN_NUMBER = (
+    "the number of runs is drawn anew from its law (shape 1: geometric), and nothing of the runs "
+    "but the best, nor their number, is shown"
+)
+"""What the best of several runs rests on: of a fixed number of runs it costs more."""
+
 _GROUPS = Theorem(
     "k records move a release by at most k times what one does", "Dong, Roth, Su 2022, 2.14"
 )
@@ -301,6 +307,7 @@ def guarantee(
         assumptions=(
             *_assumptions(listed, composition),
             *((ONE_PARTY,) if together else ()),
+            *((DRAWN_NUMBER,) if selection is not None else ()),
         ),
         unprotected=composition.unprotected,
         group=group,

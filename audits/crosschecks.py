@@ -73,6 +73,9 @@ _MOST_WHOLE = 100_000
 """Of discrete Laplace noise, all values between two neighbours' which it lists: a second."""
 
 # grid points times compositions: a few seconds
+_MOST_SOLVED = 2e5
+"""Points of a grid at which it inverts the loss of a mixture of Gaussians, one by one: seconds."""
+
 _MOST_WORK = 1e6
 
 
@@ -351,6 +354,9 @@ def _pld(peer: Any, name: str, lists: _Asked, case: _Case) -> PeerCheck:
         return _skipped(name, f"whole numbers that move by {farthest}, all of which it lists")
     scale = case.ours.upper_float
     grid = _GRID_PER_EPSILON * (1.0 if isinf(scale) else max(scale, _LEAST_EPSILON))
+    solved = max((_width(leaf) for _, leaves in lists for leaf, _ in leaves), default=0.0) / grid
+    if solved > _MOST_SOLVED:
+        return _skipped(name, f"mixtures on {solved:.0e} points of a grid, each of which it solves")
     try:
         theirs = max(_pld_epsilon(peer, *each, case.delta, grid) for each in lists)
     except (peer.UnsupportedEventError, ArithmeticError, ValueError, MemoryError) as unanswered:
@@ -367,6 +373,11 @@ def _pld(peer: Any, name: str, lists: _Asked, case: _Case) -> PeerCheck:
     if case.delta <= cut or theirs <= case.price(case.events, float(case.delta) - cut).upper_float:
         words = f"{gap:.1e} above ours: their cut tails add a mass of up to {cut:.0e} to delta"
         return PeerCheck(name, Status.LOOSER, theirs, gap, True, words)
+    if 10 * solved > _MOST_SOLVED:
+        words = (
+            f"{gap:.1e} above ours on a grid of {grid:.1e}, and mixtures take long on a finer one"
+        )
+        return _skipped(name, words)
     return _refined(peer, name, lists, case, grid, theirs)
 
 
@@ -411,6 +422,15 @@ def _farthest(leaf: Any) -> int:
         leaf = leaf.event
     discrete = type(leaf).__name__ == "DiscreteLaplaceDpEvent"
     return int(leaf.sensitivity) if discrete else 0
+
+
+def _width(leaf: Any) -> float:
+    """Return about how wide losses of a mixture of Gaussians lie, eight deviations out; else 0."""
+    while hasattr(leaf, "event"):
+        leaf = leaf.event
+    if type(leaf).__name__ != "MixtureOfGaussiansDpEvent":
+        return 0.0
+    return 16.0 * float(max(leaf.sensitivities)) / float(leaf.standard_deviation)
 
 
 def _most_events(lists: _Asked) -> int:

@@ -26,6 +26,11 @@ from .matrix_mechanism import MOST_STEPS, banded_toeplitz, participation_sensiti
 
 _CLIPPED = "every gradient is clipped, in units of the clip norm"
 """The assumption that a certificate over these parameters lists: nobody here saw the gradients."""
+_MICROBATCHED = (
+    "in units of twice the clip norm: a record moves the clipped gradient of its own microbatch, "
+    "and all others stay in theirs, whoever is there or drawn"
+)
+"""The same of gradients that are averaged in microbatches before they are clipped."""
 _MOVES = {Adjacency.ADD_REMOVE_ONE: 1, Adjacency.ZERO_OUT_ONE: 1, Adjacency.REPLACE_ONE: 2}
 """By how many clip norms a sum of clipped gradients moves between neighbours."""
 
@@ -61,26 +66,43 @@ def mechanisms_of_tf_privacy(
         batch=fields.whole("batch_size"),
         epochs=fields.number("num_epochs"),
     )
-    factor = 2 if fields.flag("used_microbatching", True) else 1
-    noise = Fraction(fields.number("noise_multiplier")) / factor
-    return tuple(_assuming_clips(event.mechanism) for event in run.events(noise))
+    micro = fields.flag("used_microbatching", True)
+    noise = Fraction(fields.number("noise_multiplier")) / (2 if micro else 1)
+    reason = _MICROBATCHED if micro else _CLIPPED
+    return tuple(_assuming(event.mechanism, reason) for event in run.events(noise))
 
 
-def _assuming_clips(mechanism: Mechanism) -> Mechanism:
-    """Return a mechanism whose derivation names that gradients are clipped, where none does.
+def _assuming(mechanism: Mechanism, reason: str) -> Mechanism:
+    """Return a run's mechanism whose derivation names what is taken for granted of its gradients.
 
     A sum of bounded rows, which a replaced record in a Poisson sample is priced by, is derived from
-    a bound that nobody here saw kept.
+    a bound that nobody here saw kept; any other is declared with the reason alone.
+
+    Args:
+        mechanism: of a `TrainingRun`.
+        reason: in place of the run's.
     """
     match mechanism:
-        case Repeated(
-            event=PoissonSampled(event=GaussianStep(sensitivity=size, noise_std=noise), rate=rate),
-            times=times,
-        ) if not size.assumptions:
-            kept = concatenated(size, declared(0, _CLIPPED, adjacency=size.adjacency))
-            return Repeated(PoissonSampled(GaussianStep(kept, noise), rate), times)
+        case Repeated(event=event, times=times):
+            return Repeated(_assuming(event, reason), times)
+        case PoissonSampled(event=GaussianStep() as step, rate=rate):
+            return PoissonSampled(_told(step, reason), rate)
+        case SampledWithoutReplacement(event=GaussianStep() as step, batch=batch, records=records):
+            return SampledWithoutReplacement(_told(step, reason), batch, records)
+        case GaussianStep():
+            return _told(mechanism, reason)
         case _:
             return mechanism
+
+
+def _told(step: GaussianStep, reason: str) -> GaussianStep:
+    """Return a step that is declared for this reason, or derived with it as an assumption."""
+    size = step.sensitivity
+    if size.assumptions:
+        told = declared(size.root, reason, adjacency=size.adjacency)
+    else:
+        told = concatenated(size, declared(0, reason, adjacency=size.adjacency))
+    return GaussianStep(told, step.noise_std)
 
 
 def mechanisms_of_jax_privacy(

@@ -14,19 +14,27 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dpledger as dp
 from dpledger.accounting.guarantees import guarantee
+from dpledger.audits.crosschecks import Status, crosscheck
 from dpledger.data.errors import UnreadableFile
 from dpledger.data.files import read_arrays
 from dpledger.interop import MalformedImport, read
 from dpledger.mechanisms import (
+    AccumulatedPoisson,
     Adjacency,
+    Audience,
     BoundedColumn,
+    Context,
     DpledgerError,
+    Event,
     EventList,
+    GaussianStep,
     InvalidParameter,
     Poisson,
     PrivateDataset,
     PrivateTable,
+    Repeated,
     SamplingCurator,
     Sensitive,
     SystemSampler,
@@ -169,6 +177,54 @@ def test_an_inner_sample_of_what_was_drawn_costs_what_both_draws_are_worth(tmp_p
     priced = guarantee(_read(document, tmp_path), delta=1e-9).epsilon.upper_float
     truth = log1p(0.1 * expm1(2.0))
     assert truth <= priced < 1.2 * truth
+
+
+# What is taken for granted is said ----------------------------------------------------------------
+
+
+def test_the_best_of_several_runs_says_how_their_number_is_drawn() -> None:
+    """Of twenty runs exactly the best is worth more than is printed."""
+    found = dp.epsilon(noise_multiplier=2.0, steps=1, delta=1e-5, **_ALL, select=dp.Selection(20))
+    assert any("drawn anew" in text for text in found.guarantee.assumptions)
+    alone = dp.epsilon(noise_multiplier=2.0, steps=1, delta=1e-5, **_ALL)
+    assert not any("drawn anew" in text for text in alone.guarantee.assumptions)
+
+
+_ALL: dict[str, Any] = {"sampling": "none", "adjacency": "add-remove-one"}
+
+
+@pytest.mark.parametrize("micro", [True, False])
+@pytest.mark.parametrize("relation", [Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE])
+def test_microbatches_are_named_among_what_is_assumed(
+    micro: bool, relation: Adjacency, tmp_path: Path
+) -> None:
+    """A record of a microbatch moves the sum by two clip norms, and must not move the others."""
+    path = tmp_path / "run.json"
+    document = {
+        "number_of_examples": 1000,
+        "batch_size": 10,
+        "num_epochs": 1,
+        "noise_multiplier": 4.0,
+        "sampling": "poisson",
+        "used_microbatching": micro,
+    }
+    path.write_text(json.dumps(document), encoding="utf-8")
+    mechanisms = read("tf-privacy", path, adjacency=relation)
+    assumed = guarantee(mechanisms, delta=1e-5).assumptions
+    assert micro is any("twice the clip norm" in text for text in assumed)
+    assert micro is not any("in units of the clip norm" in text for text in assumed)
+    assert not any("at most 1 clip norm" in text for text in assumed)
+
+
+def test_mixtures_on_a_grid_of_many_points_are_not_asked_of_a_peer() -> None:
+    """It inverts the loss at each of them: minutes, or hours."""
+    pytest.importorskip("dp_accounting")
+    step = GaussianStep(declared(1, "for the test", adjacency=Adjacency.ADD_REMOVE_ONE), 1.1)
+    mechanism = Repeated(AccumulatedPoisson(step, 0.001, 4), 10)
+    context = Context((), 1, "r", Audience.PUBLIC)
+    peers = crosscheck([Event(mechanism, context)], delta=1e-5).peers
+    assert [each.status for each in peers] == [Status.SKIPPED] * 2
+    assert "points of a grid" in peers[1].explanation
 
 
 # Files --------------------------------------------------------------------------------------------

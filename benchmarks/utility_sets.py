@@ -159,7 +159,11 @@ def methods(trust: str) -> Iterator[tuple[str, Settings]]:
         }
         yield "PVP", several
     if trust == "one party":
-        several = {f"300 x {step:g}": poisson(EPSILON, step, rounds=300) for step in (4.0, 16.0)}
+        several = {
+            f"{rounds} x {step:g}": poisson(step, rounds)
+            for rounds in (100, 300)
+            for step in (4.0, 16.0)
+        }
         yield "DP-SGD, Poisson, zero-out", several
     if trust != "summed":
         one_shot = fits(trust, algorithm=lambda z, _: OutputPerturbation(z))

@@ -12,6 +12,9 @@ _NUMERAL = re.compile(
 )
 """A number that its column's type may have spelled."""
 
+_EXACT = 2.0**53 - 1
+"""The largest whole number that no other one rounds to."""
+
 _MIDNIGHT = re.compile(r"\d{4}-\d\d-\d\d 00:00:00", re.ASCII)
 """A day that its column's type may have given an hour."""
 
@@ -64,4 +67,6 @@ def _spelled(word: str) -> str:
     if _NUMERAL.fullmatch(word) is None:
         return word
     value = float(word)
+    if isfinite(value) and abs(value) > _EXACT and value.is_integer():
+        return word  # another whole number may have become this one
     return str(int(value)) if isfinite(value) and value.is_integer() else repr(value)

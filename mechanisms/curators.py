@@ -46,6 +46,7 @@ from .lattice import noise_std_on_lattice, on_lattice, require_within_reach
 from .noise import Noise, noisy_step
 from .private_data import PrivateDataset
 from .protocols import EventSink, FloatArray
+from .quiet import quietly
 from .refusals import refuse_seconds, require_itself
 from .sample import Sample
 from .sampling import ExactSampler, Sampler
@@ -348,12 +349,16 @@ class SamplingCurator(Curator):
     def _noisy(self, release: Release, noisy: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """Return the message, once it is paid for.
 
-        Here alone the private value has a name: a traceback of what the sink raises, printed with
-        the frames' variables, does not show it.
+        Here alone the private value has a name: a traceback of what the sink or the sampler raises,
+        printed with the frames' variables, does not show it.
         """
-        value = self._value_of(release.sensitive)
-        assert value is not None
-        return noisy(np.broadcast_to(value, (*self._lead, *value.shape[-2:])))
+
+        def drawn() -> FloatArray:
+            value = self._value_of(release.sensitive)
+            assert value is not None
+            return noisy(np.broadcast_to(value, (*self._lead, *value.shape[-2:])))
+
+        return quietly(drawn, "sampler", "a source of noise that answers")
 
     def _keep(self, message: Message) -> None:
         """Take note of a message whose noise is drawn, before it leaves; here of none."""

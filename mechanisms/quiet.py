@@ -69,7 +69,11 @@ def silence(*, strangers: bool = False) -> Generator[None]:
         _quiet.reset(token)
 
 
-def quietly(compute: Callable[[], FloatArray]) -> FloatArray:
+def quietly(
+    compute: Callable[[], FloatArray],
+    name: str = "arguments",
+    allowed: str = "of kinds and shapes with which the records can be computed",
+) -> FloatArray:
     """Return what a computation on private numbers makes, without warnings or words of others.
 
     What NumPy says of arrays that do not fit, or into memory, names their shapes, and so the number
@@ -77,6 +81,8 @@ def quietly(compute: Callable[[], FloatArray]) -> FloatArray:
 
     Args:
         compute: reads private arrays and public arguments.
+        name: of what is refused where it fails.
+        allowed: what that must be.
 
     Raises `InvalidParameter` in place of all that is not ours, `MemoryError` without its sizes; of
     ours without what led to it.
@@ -96,6 +102,4 @@ def quietly(compute: Callable[[], FloatArray]) -> FloatArray:
         raise ours
     if issubclass(kind, MemoryError):
         raise MemoryError("The records and the arguments do not fit into memory; ask for less.")
-    raise InvalidParameter(
-        "arguments", kind.__name__, "of kinds and shapes with which the records can be computed"
-    )
+    raise InvalidParameter(name, kind.__name__, allowed)

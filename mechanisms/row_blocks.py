@@ -71,6 +71,12 @@ _TIMES = ("time", "date", "duration", "interval", "month_day_nano")
 """How the names of all types of times begin: NumPy's, pandas', polars' and pyarrow's."""
 
 
+_TEXTS = ("<u", ">u", "|s", "str", "utf8", "large_string", "binary", "large_binary")
+"""How the names of all types of texts begin."""
+_ANYTHING = ("object", "category", "categorical", "dictionary", "enum", "union")
+"""The same of types in which there may be texts."""
+
+
 def require_untimed(name: str, values: Any) -> None:
     """Raise `InvalidParameter` for times: NumPy gives all the unit of the finest among them.
 
@@ -78,7 +84,28 @@ def require_untimed(name: str, values: Any) -> None:
         name: what they are called.
         values: an array, a list, or a frame, whose columns' types are looked at.
     """
-    types: list[object] = []
+    if any(each.startswith(_TIMES) for each in _types(values)):
+        raise InvalidParameter(name, "times", "real numbers: divide them by their unit")
+
+
+def require_unspelled(name: str, values: Any) -> None:
+    """Raise `InvalidParameter` for texts: one decides how NumPy spells the numbers beside it.
+
+    Args:
+        name: what they are called.
+        values: an array, a list, or a frame, whose columns' types are looked at.
+    """
+    types = _types(values)
+    texts = any(each.startswith(_TEXTS) for each in types)
+    if not texts and any(each.startswith(_ANYTHING) for each in types):
+        cells = set(map(type, np.asarray(values, dtype=np.object_).flat))
+        texts = any(issubclass(kind, str | bytes) for kind in cells)
+    if texts:
+        raise InvalidParameter(name, "texts", "real numbers: convert each by itself")
+
+
+def _types(values: Any) -> list[str]:
+    """Return the names of the types of an array, a list, or a frame's columns, in small letters."""
     if hasattr(values, "columns"):
         # of pandas, dask and polars, or of pyarrow
         frame = getattr(values, "dtypes", None)
@@ -86,21 +113,10 @@ def require_untimed(name: str, values: Any) -> None:
     elif hasattr(values, "dtype"):
         types = [values.dtype]
     else:
+        types = []
         with suppress(TypeError, ValueError, OverflowError):
             types = [np.asarray(values).dtype]
-    if any(str(each).lower().startswith(_TIMES) for each in types):
-        raise InvalidParameter(name, "times", "real numbers: divide them by their unit")
-
-
-def require_unspelled(name: str, values: Any) -> None:
-    """Raise `InvalidParameter` for an array of texts: one text decides how NumPy spells the others.
-
-    Args:
-        name: what they are called.
-        values: anything.
-    """
-    if isinstance(values, np.ndarray) and values.dtype.kind in "US":
-        raise InvalidParameter(name, "an array of texts", "real numbers")
+    return [str(each).lower() for each in types]
 
 
 @np.errstate(all="ignore")  # what a caller made an error would tell of a number

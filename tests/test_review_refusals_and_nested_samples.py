@@ -36,6 +36,7 @@ from dpledger.mechanisms import (
     PrivateTable,
     Repeated,
     SamplingCurator,
+    SeededSampler,
     Sensitive,
     SystemSampler,
     concatenate,
@@ -92,6 +93,27 @@ def test_a_computation_that_fails_shows_no_number() -> None:
     assert _arrays_shown(lambda: concatenate(three, two)) == []
     with pytest.raises(InvalidParameter, match=r"at \(2,\) points"):
         concatenate(three, two)
+
+
+class _Exhausted(SeededSampler):
+    """A generator of one's own that gives no more."""
+
+    def gaussian(self, value: Any, noise_std: float) -> Any:
+        raise OSError(f"no more bits for {value}")
+
+
+def test_a_sampler_that_fails_shows_no_value() -> None:
+    """Its error names what it was handed: another stands in its place."""
+    one = _private().mean_gradient(Logistic(), np.zeros(2))
+    curator = SamplingCurator(EventList(), _Exhausted(1))
+
+    def released() -> object:
+        return curator.release(one, noise_multiplier=1.0, round=1, release="g")
+
+    assert _arrays_shown(released) == []
+    with pytest.raises(InvalidParameter, match="sampler='OSError' must be a source") as caught:
+        released()
+    assert caught.value.__context__ is None
 
 
 def test_a_refused_value_has_a_repr() -> None:

@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 from dpledger.data import load_records
+from dpledger.data.errors import BadValue
 from dpledger.data.schema import parse_schema
+from dpledger.mechanisms import PrivateDataset
 from dpledger.mechanisms.errors import InvalidParameter
+from dpledger.mechanisms.row_blocks import real_numbers, require_unspelled
 from dpledger.runs.estimators import PrivateAdmmClassifier, PrivateAdmmRegressor
 
 _SCHEMA = """
@@ -80,5 +83,59 @@ def test_rows_of_texts_are_refused(estimator: type[Any], bounds: dict[str, Any],
     """One text among half-precision numbers would give all others the digits they print."""
     rows = np.array([[np.float16(0.7)], ["0.3"]]).astype(kind)
     model = estimator(epsilon=1.0, delta=1e-5, adjacency="replace-one", **bounds)
-    with pytest.raises(InvalidParameter, match="array of texts"):
+    with pytest.raises(InvalidParameter, match="texts"):
         model.fit(rows, np.array([0, 1]))
+
+
+class _Behind:
+    """Another library's array: NumPy asks it for one of its own."""
+
+    def __init__(self, cells: Any) -> None:
+        self._cells = np.asarray(cells)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self._cells if dtype is None else self._cells.astype(dtype)
+
+
+_TEXTS = np.array([[np.float16(0.7)], ["0.3"]])
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        _TEXTS,
+        _TEXTS.astype("S"),
+        _Behind(_TEXTS),
+        _TEXTS.tolist(),
+        list(_TEXTS),
+        _TEXTS.astype(object),
+        np.array([[0.7], ["0.3"]], dtype=object),
+    ],
+)
+def test_a_handle_takes_texts_of_no_kind(rows: Any) -> None:
+    """Whatever holds them: in arrays of objects, lists, or behind another library's array."""
+    with pytest.raises(InvalidParameter):  # of lists it asks for a shape before
+        PrivateDataset(rows, np.ones(2), adjacency="replace-one", row_bound=1.0)
+    with pytest.raises(InvalidParameter, match="texts"):
+        real_numbers("rows", rows)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_a_handle_takes_no_frame_of_texts(library: str) -> None:
+    """Frames say of what types their columns are."""
+    frames = pytest.importorskip(library)
+    made = frames.table if library == "pyarrow" else frames.DataFrame
+    with pytest.raises(InvalidParameter, match="texts"):
+        require_unspelled("X", made({"x": ["0.7", "0.3"]}))
+    require_unspelled("X", made({"x": [0.7, 0.3]}))
+
+
+def test_a_category_that_a_double_rounds_to_is_no_ones_word(tmp_path: Path) -> None:
+    """One blank cell makes doubles of whole numbers, and of 2^53 + 1 another one."""
+    schema = _SCHEMA.replace('"True", "False"', '"9007199254740992", "9007199254740993"')
+    path = tmp_path / "table.csv"
+    path.write_text("x,smoker,y\n1,9007199254740993,1\n2,9007199254740992,2\n", encoding="utf-8")
+    assert len(load_records(path, schema=parse_schema(schema))) == 2
+    path.write_text("x,smoker,y\n1,9007199254740992.0,1\n", encoding="utf-8")
+    with pytest.raises(BadValue, match="smoker"):
+        load_records(path, schema=parse_schema(schema))

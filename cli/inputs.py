@@ -84,11 +84,7 @@ training_options = options(
     click.option("--largest-batch", type=int, help="Truncated-poisson: larger ones are cut to it."),
     click.option("--cycle", type=int, help="Cyclic-poisson: groups of records that take turns."),
     click.option("--records-per-unit", type=int, default=1, help="Records of a person, at most."),
-    click.option(
-        "--best-of",
-        type=float,
-        help="Mean number of runs, drawn from a geometric law; the best alone is published.",
-    ),
+    click.option("--best-of", type=float, help="Mean of a geometric number of runs: the best's."),
 )
 """What people state of a training run, for `accounting.training`; sampling and relation have no
 defaults, and an answer without them lists every reading.

@@ -114,11 +114,7 @@ def anchor(path: Path, anchor_path: Path | None) -> Outcome | None:
 @click.option("--delta", type=float, default=1e-5, help="For the certificate.")
 @answers
 def export(path: Path, certificate: Path | None, run: str | None, delta: float) -> Outcome | None:
-    """Write a ledger as JSON lines to standard output, or its certificate to a file.
-
-    Lines hold the seeds of runs that had one: keep them with the holder of the data, since whoever
-    has a seed and the messages subtracts the noise. A certificate holds none.
-    """
+    """Write a ledger, seeds too, as JSON lines to standard output, or a certificate to a file."""
     if certificate is not None:
         return certified_outcome(path, certificate, delta=delta, run=run)
     with SqliteLedger(path, read_only=True) as opened:

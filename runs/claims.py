@@ -7,12 +7,22 @@ configuration, and so its data, are at hand.
 from __future__ import annotations
 
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 
+from ..accounting.composition import UnpricedMechanism
+from ..accounting.guarantees import guarantee
 from ..accounting.ledger import SqliteLedger
+from ..accounting.ledger.ledger import HISTORY
 from ..audits.claims import Finding
 from ..audits.claims.claim_file import ClaimFile, Function, Tuning, file_beside, read_claim
-from ..audits.claims.finished_run import NOT_ATTACKED, JudgedPromise, attack_check, judge_ledger
+from ..audits.claims.finished_run import (
+    NOT_ATTACKED,
+    JudgedPromise,
+    attack_check,
+    judge_ledger,
+    unstated,
+)
 from ..audits.claims.own import OwnPromise, judged_events
 from ..audits.claims.own_function import judged_function, load_function, reference
 from ..audits.claims.policy import Check, final_verdict
@@ -70,9 +80,17 @@ def judge_foreign_file(
         adjacency: the relation that its numbers are read under.
 
     Raises as `interop.read` does.
+
+    Beside the verdict stands what the file does not state, and what its price takes for granted.
     """
     events = read(kind, path, adjacency=adjacency)
-    return JudgedPromise(f"{kind}: {path.name}", final_verdict(judged_events(events, promise)))
+    finding = final_verdict(judged_events(events, promise))
+    # a hearing of a ledger names the same; here nobody wrote a certificate that would
+    assumed = [HISTORY]
+    with suppress(UnpricedMechanism):
+        assumed += guarantee(events, delta=promise.delta).assumptions
+    granted = tuple(Check("assumed", text) for text in assumed)
+    return JudgedPromise(f"{kind}: {path.name}", finding, granted, unstated("a file"))
 
 
 def judge_finished_run(

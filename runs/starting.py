@@ -74,7 +74,14 @@ def column_names(path: Path, *, delimiter: str = ",") -> tuple[str, ...]:
 
 
 def _header(path: Path, delimiter: str) -> tuple[str, ...]:
-    """Return the cells of a text file's first line, as `column_names` does."""
+    """Return the cells of a text file's first line, without outer blanks.
+
+    Args:
+        path: of the file.
+        delimiter: between cells, one character.
+
+    Raises `SchemaError` as `column_names` does, but for what may be a record.
+    """
     if len(delimiter) != 1:
         raise SchemaError(f"delimiter={delimiter!r} must be one character")
     with path.open("rb") as file:

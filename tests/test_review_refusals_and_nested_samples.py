@@ -16,6 +16,8 @@ import pytest
 
 import dpledger as dp
 from dpledger.accounting.guarantees import guarantee
+from dpledger.audits.claims.claim import ClaimVerdict
+from dpledger.audits.claims.own import PromisedEpsilon
 from dpledger.audits.crosschecks import Status, crosscheck
 from dpledger.data.errors import UnreadableFile
 from dpledger.data.files import read_arrays
@@ -43,6 +45,7 @@ from dpledger.mechanisms import (
 )
 from dpledger.mechanisms.rounding import exact
 from dpledger.mechanisms.sensitivity import declared
+from dpledger.runs.claims import judge_foreign_file
 from dpledger.runs.statistics import Statistic, StatisticName
 from dpledger.solvers import Logistic
 
@@ -213,6 +216,13 @@ def test_the_best_of_several_runs_says_how_their_number_is_drawn() -> None:
 
 
 _ALL: dict[str, Any] = {"sampling": "none", "adjacency": "add-remove-one"}
+_RUN = {
+    "number_of_examples": 1000,
+    "batch_size": 10,
+    "num_epochs": 1,
+    "noise_multiplier": 4.0,
+    "sampling": "poisson",
+}
 
 
 @pytest.mark.parametrize("micro", [True, False])
@@ -222,15 +232,7 @@ def test_microbatches_are_named_among_what_is_assumed(
 ) -> None:
     """A record of a microbatch moves the sum by two clip norms, and must not move the others."""
     path = tmp_path / "run.json"
-    document = {
-        "number_of_examples": 1000,
-        "batch_size": 10,
-        "num_epochs": 1,
-        "noise_multiplier": 4.0,
-        "sampling": "poisson",
-        "used_microbatching": micro,
-    }
-    path.write_text(json.dumps(document), encoding="utf-8")
+    path.write_text(json.dumps({**_RUN, "used_microbatching": micro}), encoding="utf-8")
     mechanisms = read("tf-privacy", path, adjacency=relation)
     assumed = guarantee(mechanisms, delta=1e-5).assumptions
     assert micro is any("twice the clip norm" in text for text in assumed)
@@ -288,3 +290,16 @@ def test_a_public_value_is_no_larger_than_is_said(size: float) -> None:
     assert by_hand(-1.0).dimension == 1
     with pytest.raises(InvalidParameter, match="within the magnitude 1"):
         by_hand(size)
+
+
+def test_a_judged_file_says_what_it_does_not_state(tmp_path: Path) -> None:
+    """As a ledger's hearing does: what holds, holds of these releases and of what is assumed."""
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps({**_RUN, "used_microbatching": False}), encoding="utf-8")
+    promise = PromisedEpsilon(epsilon=1.0, delta=1e-5)
+    judged = judge_foreign_file("tf-privacy", path, promise, adjacency=Adjacency.ADD_REMOVE_ONE)
+    assert judged.finding.verdict is ClaimVerdict.HOLDS
+    assert any("nothing else was released: a file cannot say" in text for text in judged.missing)
+    assumed = [check.text for check in judged.checks]
+    assert any("imported history" in text for text in assumed)
+    assert any("clip" in text for text in assumed)

@@ -28,13 +28,20 @@ from .policy import Check, final_verdict
 
 NOT_ATTACKED = "not done: the data are not at hand"
 """A ledger holds no records, so that an attack needs the configuration and the data beside it."""
-_MISSING = (
-    "unit of privacy: not stated in a ledger",
-    "preprocessing: not stated in a ledger",
-    "tuning of settings: not stated in a ledger, and not accounted unless it is among the runs",
-    "that nothing else was released: a ledger cannot say",
-)
-"""What a promise needs and no ledger states: named in every verdict."""
+
+
+def unstated(where: str) -> tuple[str, ...]:
+    """Return what a promise needs and no list of releases states: named in every verdict.
+
+    Args:
+        where: they stand, in words: "a ledger".
+    """
+    return (
+        f"unit of privacy: not stated in {where}",
+        f"preprocessing: not stated in {where}",
+        f"tuning of settings: not stated in {where}, and not accounted unless it is among the runs",
+        f"that nothing else was released: {where} cannot say",
+    )
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -122,7 +129,7 @@ def judge_ledger(
             for each in finding.evidence
         )
         finding = replace(finding, evidence=tuple(evidence))
-    return JudgedPromise(title, finding, checks, _MISSING)
+    return JudgedPromise(title, finding, checks, unstated("a ledger"))
 
 
 def attack_check(result: AttackResult, promise: OwnPromise) -> Check:

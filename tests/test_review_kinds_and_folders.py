@@ -92,9 +92,10 @@ def test_a_claim_of_answers_beside_a_rare_sample_does_not_fail(tmp_path: Path) -
     path.write_text(
         'adjacency = "replace-one"\nunit = "a record"\ntuning = "none"\npreprocessing = "none"\n'
         "[promise]\nepsilon = 2.0\ndelta = 1e-5\n"
-        '[[releases]]\nname = "answer"\nmechanism = "randomised-response"\ntruth = 0.75\n'
-        'rounds = 1\n[[releases]]\nname = "sum"\nmechanism = "gaussian"\nsensitivity = 1.0\n'
-        'noise_std = 0.0\nrounds = 1\nsampling = "fixed-batch"\nbatch = 1\nrecords = 1000000000\n'
+        '[[releases]]\nname = "answer"\nmechanism = "randomised-response"\ncategories = 2\n'
+        'truth = 0.75\nrounds = 1\n[[releases]]\nname = "sum"\nmechanism = "gaussian"\n'
+        'sensitivity = 1.0\nnoise_std = 0.0\nrounds = 1\nsampling = "fixed-batch"\nbatch = 1\n'
+        "records = 1000000000\n"
     )
     assert judge_claim_file(path).finding.verdict is not ClaimVerdict.FAILS
 

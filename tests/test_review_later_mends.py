@@ -108,6 +108,7 @@ epsilon = 1.0
 delta = 0.0
 [[releases]]
 mechanism = "randomised-response"
+categories = 2
 truth = 0.75
 rounds = 1
 """

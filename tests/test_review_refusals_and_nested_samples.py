@@ -16,11 +16,12 @@ import pytest
 
 import dpledger as dp
 from dpledger.accounting.guarantees import guarantee
-from dpledger.audits.claims.claim import ClaimVerdict
+from dpledger.audits.claims.claim import ClaimVerdict, Finding
 from dpledger.audits.claims.own import PromisedEpsilon
 from dpledger.audits.crosschecks import Status, crosscheck
 from dpledger.data.errors import UnreadableFile
 from dpledger.data.files import read_arrays
+from dpledger.data.strict import ConfigurationError
 from dpledger.interop import MalformedImport, read
 from dpledger.mechanisms import (
     AccumulatedPoisson,
@@ -45,7 +46,7 @@ from dpledger.mechanisms import (
 )
 from dpledger.mechanisms.rounding import exact
 from dpledger.mechanisms.sensitivity import declared
-from dpledger.runs.claims import judge_foreign_file
+from dpledger.runs.claims import judge_claim_file, judge_foreign_file
 from dpledger.runs.statistics import Statistic, StatisticName
 from dpledger.solvers import Logistic
 
@@ -303,3 +304,52 @@ def test_a_judged_file_says_what_it_does_not_state(tmp_path: Path) -> None:
     assumed = [check.text for check in judged.checks]
     assert any("imported history" in text for text in assumed)
     assert any("clip" in text for text in assumed)
+
+
+# Claims in files ----------------------------------------------------------------------------------
+
+
+def _judged(folder: Path, release: str, *, epsilon: float, delta: float) -> Finding:
+    path = folder / "claim.toml"
+    path.write_text(
+        'adjacency = "replace-one"\ntuning = "none"\n'
+        f"[promise]\nepsilon = {epsilon}\ndelta = {delta}\n[[releases]]\nrounds = 1\n{release}",
+        encoding="utf-8",
+    )
+    return judge_claim_file(path).finding
+
+
+def test_the_number_of_answers_is_asked_for(tmp_path: Path) -> None:
+    """One of ten, the true one half of the time, is ln 9: of two answers it would be nothing."""
+    answer = 'mechanism = "randomised-response"\ntruth = 0.5\n'
+    unsaid = _judged(tmp_path, answer, epsilon=0.1, delta=0.0)
+    assert unsaid.verdict is ClaimVerdict.UNSPECIFIED
+    assert any("number of answers" in text for text in unsaid.argument)
+    ten = _judged(tmp_path, f"{answer}categories = 10\n", epsilon=2.19, delta=0.0)
+    assert ten.verdict is ClaimVerdict.FAILS
+    more = _judged(tmp_path, f"{answer}categories = 10\n", epsilon=2.2, delta=0.0)
+    assert more.verdict is ClaimVerdict.HOLDS
+
+
+def test_discrete_noise_has_no_multiplier(tmp_path: Path) -> None:
+    """Its price is no function of the ratio: of 2 and 1.4 it is more than of 1 and 0.7."""
+    release = 'mechanism = "discrete-gaussian"\nnoise_multiplier = 0.7\n'
+    with pytest.raises(ConfigurationError, match="noise_std and sensitivity of discrete noise"):
+        _judged(tmp_path, release, epsilon=3.5, delta=0.01)
+
+
+@pytest.mark.parametrize(
+    ("release", "named"),
+    [
+        ('mechanism = "laplace"\nclip_norm = 1.0\nscale = 2.0\n', "taken to be l1"),
+        ('mechanism = "exponential"\nepsilon = 1.0\n', "whether the epsilon of release"),
+        ('mechanism = "private"\nepsilon = 1.0\ndelta = 0.0\n', "whether the epsilon of release"),
+    ],
+)
+def test_what_a_stated_number_is_taken_to_be_of_is_named(
+    release: str, named: str, tmp_path: Path
+) -> None:
+    """A norm, or a relation, that the file does not say."""
+    found = _judged(tmp_path, release, epsilon=1.0, delta=0.0)
+    assert found.verdict is ClaimVerdict.HOLDS
+    assert any(named in text for text in found.argument)

@@ -126,6 +126,7 @@ class ReleaseSection(_Section, frozen=True, kw_only=True):
         scale: of laplace and l2-exponential noise in what is released: a number, or one a round.
         noise_decay: each round's noise over that of the round before.
         truth: probability of the true answer, of randomised-response.
+        categories: how many answers there are, of randomised-response.
         epsilon: of one private release, or of one exponential mechanism.
         delta: of one private release; 0 is pure epsilon-DP.
         rounds: how often; of shuffled batches the number of steps.
@@ -147,6 +148,7 @@ class ReleaseSection(_Section, frozen=True, kw_only=True):
     scale: _Noise | None = None
     noise_decay: _Positive | None = None
     truth: _Share | None = None
+    categories: Annotated[int, msgspec.Meta(ge=2, le=10**9)] | None = None
     epsilon: _Size | None = None
     delta: Annotated[float, msgspec.Meta(ge=0, lt=1)] | None = None
     rounds: _Rounds | None = None
@@ -189,8 +191,9 @@ class ReleaseSection(_Section, frozen=True, kw_only=True):
             raise ValueError("Expected scale with laplace or l2-exponential noise only")
         if self.noise_std is not None and not gaussian:
             raise ValueError("Expected noise_std with gaussian noise only")
-        if self.truth is not None and self.mechanism is not MechanismKind.RANDOMISED_RESPONSE:
-            raise ValueError("Expected truth with randomised-response only")
+        answered = self.mechanism is MechanismKind.RANDOMISED_RESPONSE
+        if not answered and (self.truth, self.categories) != (None, None):
+            raise ValueError("Expected truth and categories with randomised-response only")
         selected = self.mechanism is MechanismKind.EXPONENTIAL
         if selected and self.delta is not None:
             raise ValueError("Expected no delta of the exponential mechanism, which is pure")
@@ -206,6 +209,11 @@ class ReleaseSection(_Section, frozen=True, kw_only=True):
         if self.noise_multiplier is not None and not (gaussian and apart):
             raise ValueError(
                 "Expected noise_multiplier with gaussian noise, without noise_std and sensitivity"
+            )
+        if self.noise_multiplier is not None and self.mechanism is not MechanismKind.GAUSSIAN:
+            raise ValueError(
+                "Expected noise_std and sensitivity of discrete noise, whose price is not a "
+                "function of their ratio, and no noise_multiplier"
             )
 
     @property
@@ -240,6 +248,7 @@ class ReleaseSection(_Section, frozen=True, kw_only=True):
             divisor=None if summed else self.divisor,
             step_epsilon=self.epsilon,
             step_delta=self.delta,
+            categories=self.categories,
         )
 
 

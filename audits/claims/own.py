@@ -39,7 +39,14 @@ from .claimed_accountant import ClaimedAccountant, by_accountant
 from .gaussian_event import normal_event
 from .pricing import ClaimPrice, delta_left, has_closed_form, may_be_spread, priced
 from .promises import OwnPromise, PromisedEpsilon, PromisedMu, PromisedRho
-from .releases import EPSILON_OF_STEP, ROOM, Averaging, MechanismKind, StatedRelease
+from .releases import (
+    EPSILON_OF_STEP,
+    NUMBER_OF_ANSWERS,
+    ROOM,
+    Averaging,
+    MechanismKind,
+    StatedRelease,
+)
 
 __all__ = [
     "Averaging",
@@ -112,7 +119,8 @@ class _Reading:
         missing = set(release.missing)
         parties = () if release.party is None else (release.party,)
         context = Context(parties, 1, release.name, Audience.PUBLIC)
-        unknown = missing & {"noise", "sensitivity", "epsilon and delta of a step", EPSILON_OF_STEP}
+        unmeasured = {"noise", "sensitivity", "epsilon and delta of a step", EPSILON_OF_STEP}
+        unknown = missing & {*unmeasured, NUMBER_OF_ANSWERS}
         # an unstated scheme is what this reading says
         scheme = release.sampling or (self.sampling if release.sampled else Sampling.NONE)
         unsampled = scheme is not Sampling.NONE and self._rate_of(release, scheme) is None
@@ -365,8 +373,15 @@ def _with_accountant(
 
 
 def _assumed(releases: Sequence[StatedRelease]) -> Iterator[str]:
-    """Yield what is taken for granted: all records, and whole numbers under discrete noise."""
+    """Yield what is taken for granted: all records, the norm that Laplace noise asks for, and whole
+    numbers under discrete noise.
+    """
     for release in releases:
+        if release.clip_norm is not None and release.kind is MechanismKind.LAPLACE:
+            yield (
+                f"not stated: in which norm {release.name} is clipped; taken to be l1, as a clip "
+                "in l2 leaves sqrt(d) times as much of d numbers"
+            )
         if release.taken_whole:
             yield f"not stated: whether {release.name} is of a sample; taken to be of all records"
         priced = release.priced_sensitivity
@@ -381,7 +396,9 @@ def _assumed(releases: Sequence[StatedRelease]) -> Iterator[str]:
 def _unsaid_sensitivities(
     releases: Sequence[StatedRelease], adjacency: Adjacency | None
 ) -> Iterator[str]:
-    """Yield the sensitivities that may be of a record left out where one is replaced."""
+    """Yield the sensitivities, and the epsilons of steps, that may be of a record left out where
+    one is replaced.
+    """
     if adjacency is not Adjacency.REPLACE_ONE:
         return
     for release in releases:
@@ -389,6 +406,11 @@ def _unsaid_sensitivities(
             yield (
                 f"not stated: whether the sensitivity of {release.name} is of a record replaced, "
                 "twice that of one left out; taken to be, as no clip_norm says what it is of"
+            )
+        if release.step_epsilon:
+            yield (
+                f"not stated: whether the epsilon of {release.name} is of a record replaced, twice "
+                "that of one left out; taken to be"
             )
 
 

@@ -49,6 +49,8 @@ _ROUNDED = f"{_REASON}, rounded up as for whole numbers, which alone discrete no
 _STATED_LOSS = "the epsilon of the exponential mechanism that the claim states"
 EPSILON_OF_STEP = "epsilon of a step"
 """What is missing of an exponential mechanism."""
+NUMBER_OF_ANSWERS = "number of answers"
+"""What is missing of randomised response: the more there are, the rarer is each false one."""
 
 _OWN_SAMPLE = "the mean of a sample of unknown size moves by a clip norm where it holds one record"
 """Why a mean of a hidden sample of unknown size has no smaller sensitivity."""
@@ -115,8 +117,7 @@ class StatedRelease:
             noise, which hides whole numbers alone, rounded up to a length that whole numbers can
             have.
         noise: its standard deviation, Laplace and l2-exponential noise's scale; for randomised
-            response, between two answers, the probability of the true one. A tuple has one for
-            each round.
+            response the probability of the true answer. A tuple has one for each round.
         rounds: how often; of shuffled epochs, the number of steps.
         sampling: how records are chosen; must be stated where `rate` or `batch` is.
         rate: of Poisson sampling, or the part of the records that a shuffled batch has.
@@ -131,6 +132,7 @@ class StatedRelease:
         step_delta: of a `MechanismKind.PRIVATE`.
         multiplied: whether `noise` is a multiplier of something that is not stated: of the
             sensitivity, then 1, or of a clip norm, of which a replaced record moves two.
+        categories: of randomised response, how many answers there are.
     """
 
     kind: MechanismKind
@@ -149,6 +151,7 @@ class StatedRelease:
     step_epsilon: float | None = None
     step_delta: float | None = None
     multiplied: bool = False
+    categories: int | None = 2
 
     def __post_init__(self) -> None:
         if self.sampling is Sampling.NONE and (self.rate is not None or self.batch is not None):
@@ -194,6 +197,8 @@ class StatedRelease:
                 yield EPSILON_OF_STEP
         elif self.noise is None:
             yield "noise"
+        if self.kind is MechanismKind.RANDOMISED_RESPONSE and self.categories is None:
+            yield NUMBER_OF_ANSWERS
         measured = self.sensitivity is not None or self.clip_norm is not None
         if not measured and self.kind not in _WITHOUT_SENSITIVITY:
             yield "sensitivity"
@@ -289,7 +294,9 @@ class StatedRelease:
             return ((PureStep(loss, 1.0), self.rounds or 1),)
         assert self.noise is not None
         if self.kind is MechanismKind.RANDOMISED_RESPONSE:
-            return tuple((RandomisedResponse(p), times) for p, times in self._schedule(scheme))
+            answers = self.categories or 2
+            schedule = self._schedule(scheme)
+            return tuple((RandomisedResponse(p, answers), times) for p, times in schedule)
         # a mean over a sample's own number moves by the scheme, at whatever rate
         size = self._sensitivity(adjacency, scheme, least=least)
         scheme = scheme if amplified else Sampling.NONE

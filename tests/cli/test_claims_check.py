@@ -131,7 +131,9 @@ def test_a_number_that_is_not_stated_makes_no_truth_infinite(call: Call, tmp_pat
 
 
 def test_what_costs_nothing_holds_with_a_certificate(call: Call, tmp_path: Path) -> None:
-    free = '[[releases]]\nmechanism = "randomised-response"\ntruth = 0.5\nrounds = 2\n'
+    free = (
+        '[[releases]]\nmechanism = "randomised-response"\ncategories = 2\ntruth = 0.5\nrounds = 2\n'
+    )
     text = STATED.replace("zero-out-one", "replace-one") + PROMISE + free
     answer = call("claims", "check", write(tmp_path, text), "--json")
     assert answer.status == 0

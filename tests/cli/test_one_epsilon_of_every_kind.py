@@ -31,7 +31,7 @@ RELEASES = {  # the relation promised, and what is released
         "add-remove-one",
         'mechanism = "discrete-laplace"\nsensitivity = 1.0\nscale = 20.0',
     ),
-    "answers": ("replace-one", 'mechanism = "randomised-response"\ntruth = 0.6'),
+    "answers": ("replace-one", 'mechanism = "randomised-response"\ncategories = 2\ntruth = 0.6'),
     "stated": ("replace-one", 'mechanism = "private"\nepsilon = 0.1\ndelta = 0.0'),
     "poisson": (
         "add-remove-one",

@@ -7,6 +7,7 @@ configuration, and so its data, are at hand.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from ..accounting.guarantees import guarantee
 from ..accounting.ledger import SqliteLedger
 from ..accounting.ledger.ledger import HISTORY
 from ..audits.claims import Finding
+from ..audits.claims.claim import DerivationEvidence
 from ..audits.claims.claim_file import ClaimFile, Function, Tuning, file_beside, read_claim
 from ..audits.claims.finished_run import (
     NOT_ATTACKED,
@@ -30,7 +32,8 @@ from ..audits.falsifier import ReplacedRecord
 from ..data.strict import ConfigurationError
 from ..interop import read
 from ..mechanisms.adjacency import Adjacency
-from ..mechanisms.errors import InvalidParameter
+from ..mechanisms.errors import InvalidParameter, Number
+from ..mechanisms.events import Event
 from .attack import run_attack
 from .configuration import Configuration, read_configuration
 from .planning import plan
@@ -65,7 +68,9 @@ def judge_claim_file(path: Path, *, run_code: bool = False) -> JudgedPromise:
         finding = claim.judged()
     accounted = claim.tuning is not Tuning.UNACCOUNTED
     finding = final_verdict(finding, accounted_tuning=accounted)
-    return JudgedPromise(claim.title, finding, missing=claim.missing)
+    priced = [each for each in finding.evidence if isinstance(each, DerivationEvidence)]
+    assumed = [text for each in priced for text in _assumed(each.events, each.delta)]
+    return JudgedPromise(claim.title, finding, _granted(assumed), claim.missing)
 
 
 def judge_foreign_file(
@@ -86,11 +91,27 @@ def judge_foreign_file(
     events = read(kind, path, adjacency=adjacency)
     finding = final_verdict(judged_events(events, promise))
     # a hearing of a ledger names the same; here nobody wrote a certificate that would
-    assumed = [HISTORY]
-    with suppress(UnpricedMechanism):
-        assumed += guarantee(events, delta=promise.delta).assumptions
-    granted = tuple(Check("assumed", text) for text in assumed)
+    granted = _granted([HISTORY, *_assumed(events, promise.delta)])
     return JudgedPromise(f"{kind}: {path.name}", finding, granted, unstated("a file"))
+
+
+def _granted(assumed: Iterable[str]) -> tuple[Check, ...]:
+    """Return what is taken for granted, each once, as checks that decide nothing."""
+    return tuple(Check("assumed", text) for text in dict.fromkeys(assumed))
+
+
+def _assumed(events: Sequence[Event], delta: Number | None) -> tuple[str, ...]:
+    """Return what the price of events rests on; nothing where they have none.
+
+    Args:
+        events: that are judged, as a certificate would be of them.
+        delta: of the promise; None where there is no certificate.
+    """
+    if delta is None or not events:
+        return ()
+    with suppress(UnpricedMechanism):
+        return guarantee(events, delta=delta).assumptions
+    return ()
 
 
 def judge_finished_run(

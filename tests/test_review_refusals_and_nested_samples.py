@@ -353,3 +353,17 @@ def test_what_a_stated_number_is_taken_to_be_of_is_named(
     found = _judged(tmp_path, release, epsilon=1.0, delta=0.0)
     assert found.verdict is ClaimVerdict.HOLDS
     assert any(named in text for text in found.argument)
+
+
+def test_what_the_price_of_a_claim_rests_on_is_shown(tmp_path: Path) -> None:
+    """As in certificates: that samples stay hidden, and that records are of one party."""
+    path = tmp_path / "claim.toml"
+    head = 'adjacency = "zero-out-one"\ntuning = "none"\n[promise]\nepsilon = 2.0\ndelta = 1e-5\n'
+    step = '[[releases]]\nmechanism = "gaussian"\nsensitivity = 1.0\nnoise_std = 2.0\nrounds = 9\n'
+    sampled = 'sampling = "poisson"\nrate = 0.01\n'
+    path.write_text(head + step + sampled, encoding="utf-8")
+    assumed = [check.text for check in judge_claim_file(path).checks]
+    assert any("stay hidden" in text for text in assumed)
+    path.write_text(head + step, encoding="utf-8")
+    assumed = [check.text for check in judge_claim_file(path).checks]
+    assert assumed == ["the sensitivity that the claim states"]

@@ -1,4 +1,4 @@
-"""Laws that a reviewer tried against handles, solvers, losses of one's own, files and runs.
+"""Laws of handles, solvers, losses of one's own, files and runs, tried on many neighbours.
 
 Neighbours are given the same noise, so that whatever differs was computed from the records;
 minimisers are compared with those of fifty digits, and files of runs with each other.

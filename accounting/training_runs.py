@@ -128,6 +128,7 @@ class TrainingRun:
         cut: an upper bound on the probability that any of the steps' batches is cut; of several
             runs, in any of them.
         spared: whether that is taken from delta, so that the events are of batches that are not.
+        parts: in which a batch is computed; no record is in two of them.
     """
 
     adjacency: Adjacency
@@ -141,6 +142,7 @@ class TrainingRun:
     largest_batch: int | None = None
     cut: Fraction = Fraction(0)
     spared: bool = False
+    parts: int = 1
 
     @classmethod
     def of(
@@ -216,6 +218,7 @@ class TrainingRun:
                 batch=batch * accumulation,
                 records=records,
                 records_per_unit=records_per_unit,
+                parts=accumulation,
             )
         return cls(
             adjacency=relation,
@@ -226,6 +229,7 @@ class TrainingRun:
             records_per_unit=records_per_unit,
             largest_batch=largest_batch,
             cut=_cut(releases, share, records, largest_batch, records_per_unit),
+            parts=accumulation,
         )
 
     def among(self, runs: Number) -> "TrainingRun":
@@ -246,7 +250,10 @@ class TrainingRun:
     def given(self) -> tuple[str, ...]:
         """What is taken for granted beside what the events say."""
         several = self.records_per_unit > 1
+        # shuffled, or drawn with replacement, parts are what batches of their size would be
+        apart = self.parts > 1 and self.sampling in (*_POISSON, Sampling.FIXED_BATCH)
         return (
+            *((f"no record is in two of the {self.parts} parts of a batch",) if apart else ()),
             *(("no record's gradient is longer than one clip norm",) if self._hides_both else ()),
             *((f"no unit has more than {self.records_per_unit} records",) if several else ()),
             *((self._set_aside,) if self.spared and self.cut else ()),

@@ -222,7 +222,7 @@ def _run(
         result = program(table.rows.copy(), table.labels.copy(), recorder)
     except _Diverged:
         ended = f"asks for more than {len(recorder.sent)} releases"
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         ended = f"raises {type(error).__name__}"
     try:
         numbers = np.zeros(0) if result is None else np.asarray(result, dtype=np.float64)

@@ -29,7 +29,7 @@ def load_program(text: str) -> Any:
     sys.path.insert(0, str(Path(path).resolve().parent))
     try:
         module = importlib.import_module(Path(path).stem)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         allowed = f"in a file that imports; it raised {type(error).__name__}: {error}"
         raise InvalidParameter("program", text, allowed) from error
     loaded = getattr(module, "__file__", None)

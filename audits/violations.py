@@ -302,7 +302,7 @@ def outputs_of(
     """Return outputs of `trials` runs, shape (trials, m), or raise `InvalidParameter`."""
     try:
         outputs = np.asarray(mechanism(answers, trials, generator), dtype=np.float64)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         what = f"{type(error).__name__}: {error!s:.80}"
         raise InvalidParameter(
             "mechanism", mechanism, f"one that returns numbers of shape ({trials}, m); {what}"

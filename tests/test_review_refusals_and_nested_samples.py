@@ -367,3 +367,44 @@ def test_what_the_price_of_a_claim_rests_on_is_shown(tmp_path: Path) -> None:
     path.write_text(head + step, encoding="utf-8")
     assumed = [check.text for check in judge_claim_file(path).checks]
     assert assumed == ["the sensitivity that the claim states"]
+
+
+@pytest.mark.parametrize("records", [1, 3])
+def test_what_no_rule_prices_is_undecided_for_persons_too(records: int, tmp_path: Path) -> None:
+    """A replaced answer beside a record that is left out: no claim was made of two relations."""
+    path = tmp_path / "claim.toml"
+    path.write_text(
+        f'adjacency = "zero-out-one"\nrecords_per_unit = {records}\ntuning = "none"\n'
+        "[promise]\nepsilon = 9.0\ndelta = 1e-5\n"
+        '[[releases]]\nmechanism = "gaussian"\nsensitivity = 1.0\nnoise_std = 2.0\nrounds = 1\n'
+        '[[releases]]\nmechanism = "randomised-response"\ncategories = 2\ntruth = 0.6\n'
+        "rounds = 1\n",
+        encoding="utf-8",
+    )
+    assert judge_claim_file(path).finding.verdict is ClaimVerdict.UNDECIDED
+
+
+_TOTAL = "import sys\ndef total(rows, labels, public):\n    return rows.sum(axis=0)\n"
+
+
+@pytest.mark.parametrize("last", ["sys.exit(0)\n", "def total(*given):\n    sys.exit(0)\n"])
+def test_a_program_that_ends_the_process_is_a_mistake(last: str, tmp_path: Path) -> None:
+    """When it is imported, or when it is called: the status was that of what holds."""
+    (tmp_path / "mine.py").write_text(_TOTAL + last, encoding="utf-8")
+    path = tmp_path / "claim.toml"
+    path.write_text(
+        'adjacency = "replace-one"\n[promise]\nsensitivity = 0.1\n'
+        '[function]\ncode = "mine.py:total"\ncount = 5\nfeatures = 2\n',
+        encoding="utf-8",
+    )
+    with pytest.raises(DpledgerError, match="SystemExit"):
+        judge_claim_file(path, run_code=True)
+
+
+@pytest.mark.parametrize("parts", [1, 8])
+def test_parts_of_a_batch_are_said_to_share_no_record(parts: int) -> None:
+    """Drawn one by one under one noise, eight of these lose 23.6 and not 16.96."""
+    asked: dict[str, Any] = {"sampling": "poisson", "adjacency": "add-remove-one", "rate": 0.01}
+    found = dp.epsilon(noise_multiplier=0.6, steps=100, delta=1e-5, accumulation=parts, **asked)
+    named = any("parts of a batch" in text for text in found.guarantee.assumptions)
+    assert named is (parts > 1)

@@ -53,7 +53,7 @@ def load_function(path: Path, name: str) -> Released:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InvalidParameter("code", path.name, f"a file that runs ({error!r})") from error
     found = getattr(module, name, None)
     if not callable(found):
@@ -76,7 +76,7 @@ def judged_function(released: Released, domain: ReplacedRecord, claimed: float) 
         try:
             found = released(table.rows.copy(), table.labels.copy(), public.copy())
             return np.asarray(found, dtype=np.float64)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             allowed = f"a function that returns an array of numbers ({error!r})"
             raise InvalidParameter("code", released, allowed) from error
 

@@ -25,7 +25,7 @@ from ...accounting.numbers.enclosure import Enclosure, ball_of, precision
 from ...accounting.numbers.work import WorkExhausted, limited
 from ...accounting.pure import pure_epsilon
 from ...accounting.renyi.amplification import in_groups, together_in_batches
-from ...mechanisms.errors import DpledgerError
+from ...mechanisms.errors import AdjacencyMismatch, DpledgerError
 from ...mechanisms.events import (
     AccumulatedPoisson,
     DiscreteGaussianStep,
@@ -200,7 +200,10 @@ def may_be_spread(events: Sequence[Event], unit: str, delta: float | None, group
     """
     if group == 1 or unit != "epsilon" or not delta:
         return False
-    accounts = composed(events).accounts
+    try:
+        accounts = composed(events).accounts
+    except AdjacencyMismatch:  # randomised response beside a record left out: no rule prices both
+        return False
     apart = len(accounts) > 2 and any(account.others for _, account in accounts)
     drawn = (len(names) > 1 and together_in_batches(account, group) for names, account in accounts)
     return apart or any(drawn)

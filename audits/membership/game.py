@@ -228,7 +228,7 @@ def log_probabilities(
         model = train(features, labels, seed)
         probabilities = np.asarray(model.predict_proba(rows), dtype=np.float64)
         columns = {label: place for place, label in enumerate(np.asarray(model.classes_).tolist())}
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ModelFailed(
             f"Expected a model that trains on {len(labels)} records with seed={seed} and answers; "
             f"it raised {type(error).__name__}: {error}. Nothing was judged."

@@ -1,4 +1,4 @@
-"""Laws that a reviewer tried against prices of samples and files that state them, and kept.
+"""Laws of the prices of samples, and of files that state them, tried on many settings.
 
 Prices are held against what small data sets lose, every draw enumerated; a composition against a
 convolution of losses, each rounded down; single steps against closed forms in sixty digits.

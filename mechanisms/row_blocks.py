@@ -73,8 +73,6 @@ _TIMES = ("time", "date", "duration", "interval", "month_day_nano")
 
 _TEXTS = ("<u", ">u", "|s", "str", "utf8", "large_string", "binary", "large_binary")
 """How the names of all types of texts begin."""
-_ANYTHING = ("object", "category", "categorical", "dictionary", "enum", "union")
-"""The same of types in which there may be texts."""
 
 
 def require_untimed(name: str, values: Any) -> None:
@@ -89,19 +87,19 @@ def require_untimed(name: str, values: Any) -> None:
 
 
 def require_unspelled(name: str, values: Any) -> None:
-    """Raise `InvalidParameter` for texts: one decides how NumPy spells the numbers beside it.
+    """Raise `InvalidParameter` for arrays of texts: one decides how NumPy spells the numbers beside
+    it. Texts in lists and among objects are read each by itself.
 
     Args:
         name: what they are called.
         values: an array, a list, or a frame, whose columns' types are looked at.
     """
-    types = _types(values)
-    texts = any(each.startswith(_TEXTS) for each in types)
-    if not texts and any(each.startswith(_ANYTHING) for each in types):
-        cells = set(map(type, np.asarray(values, dtype=np.object_).flat))
-        texts = any(issubclass(kind, str | bytes) for kind in cells)
-    if texts:
-        raise InvalidParameter(name, "texts", "real numbers: convert each by itself")
+    if isinstance(values, list | tuple):
+        types = [each.dtype.str for each in values if isinstance(each, np.ndarray)]
+    else:
+        types = _types(values)
+    if any(each.lower().startswith(_TEXTS) for each in types):
+        raise InvalidParameter(name, "an array of texts", "real numbers")
 
 
 def _types(values: Any) -> list[str]:

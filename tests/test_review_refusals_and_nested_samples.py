@@ -408,3 +408,21 @@ def test_parts_of_a_batch_are_said_to_share_no_record(parts: int) -> None:
     found = dp.epsilon(noise_multiplier=0.6, steps=100, delta=1e-5, accumulation=parts, **asked)
     named = any("parts of a batch" in text for text in found.guarantee.assumptions)
     assert named is (parts > 1)
+
+
+@pytest.mark.parametrize(
+    "release",
+    [
+        'mechanism = "discrete-gaussian"\nsensitivity = 1.0\nnoise_std = 2.0\n',
+        'mechanism = "randomised-response"\ncategories = 2\ntruth = 0.6\n',
+    ],
+)
+def test_that_all_records_take_part_may_be_said_of_every_mechanism(
+    release: str, tmp_path: Path
+) -> None:
+    """It was refused, where leaving it out was not."""
+    said, left_out = (
+        _judged(tmp_path, text, epsilon=4.0, delta=1e-5)
+        for text in (f'{release}sampling = "none"\n', release)
+    )
+    assert said.verdict is left_out.verdict is ClaimVerdict.HOLDS

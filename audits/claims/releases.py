@@ -156,7 +156,7 @@ class StatedRelease:
     def __post_init__(self) -> None:
         if self.sampling is Sampling.NONE and (self.rate is not None or self.batch is not None):
             raise InvalidParameter("sampling", "none", "another scheme where rate or batch stands")
-        if self.sampling is not None and self.kind not in _ADDITIVE:
+        if self.sampling not in (None, Sampling.NONE) and self.kind not in _ADDITIVE:
             raise InvalidParameter("sampling", self.sampling.value, "with gaussian or laplace only")
         if self.sampling in (Sampling.TRUNCATED_POISSON, Sampling.CYCLIC_POISSON):
             allowed = "another scheme: a claim states neither a largest batch nor a cycle"

@@ -103,12 +103,18 @@ def export(rows: np.ndarray, labels: np.ndarray, splits: list[Rows], path: str) 
     np.savez_compressed(path, splits=len(splits), **arrays)
 
 
-def estimator(epsilon: float, parties: int, seed: int, **given: Any) -> PrivateAdmmClassifier:
+def estimator(
+    epsilon: float,
+    parties: int,
+    seed: int,
+    adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    **given: Any,
+) -> PrivateAdmmClassifier:
     """Return the estimator with its defaults, but for what is given."""
     return PrivateAdmmClassifier(
         epsilon=epsilon,
         delta=DELTA,
-        adjacency=Adjacency.REPLACE_ONE,
+        adjacency=adjacency,
         n_parties=parties,
         clip=True,
         classes=(-1, 1),

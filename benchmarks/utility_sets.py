@@ -165,6 +165,8 @@ def methods(trust: str) -> Iterator[tuple[str, Settings]]:
             for step in (4.0, 16.0)
         }
         yield "DP-SGD, Poisson, zero-out", several
+        weaker = fits(trust, adjacency=Adjacency.ZERO_OUT_ONE)
+        yield "consensus ADMM, zero-out", {"defaults": weaker}
     if trust != "summed":
         one_shot = fits(trust, algorithm=lambda z, _: OutputPerturbation(z))
         yield "output perturbation", {"defaults": one_shot}

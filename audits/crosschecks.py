@@ -72,10 +72,10 @@ _MOST_ANSWERS = 1_000
 _MOST_WHOLE = 100_000
 """Of discrete Laplace noise, all values between two neighbours' which it lists: a second."""
 
-# grid points times compositions: a few seconds
 _MOST_SOLVED = 2e5
 """Points of a grid at which it inverts the loss of a mixture of Gaussians, one by one: seconds."""
 
+# grid points times compositions: a few seconds
 _MOST_WORK = 1e6
 
 
@@ -409,25 +409,28 @@ def _refined(
     return PeerCheck(name, status, theirs, gap, converges, words)
 
 
-def _normal(leaf: Any) -> bool:
-    """Return whether a leaf is normal noise, on a sample or not, whose loss has a density."""
+def _innermost(leaf: Any) -> Any:
+    """Return the noise of a leaf, which may be on a sample."""
     while hasattr(leaf, "event"):
         leaf = leaf.event
-    return type(leaf).__name__ in ("GaussianDpEvent", "MixtureOfGaussiansDpEvent")
+    return leaf
+
+
+def _normal(leaf: Any) -> bool:
+    """Return whether a leaf is normal noise, on a sample or not, whose loss has a density."""
+    return type(_innermost(leaf)).__name__ in ("GaussianDpEvent", "MixtureOfGaussiansDpEvent")
 
 
 def _farthest(leaf: Any) -> int:
     """Return by how much a leaf's value moves, if it is of discrete Laplace noise; else 0."""
-    while hasattr(leaf, "event"):
-        leaf = leaf.event
+    leaf = _innermost(leaf)
     discrete = type(leaf).__name__ == "DiscreteLaplaceDpEvent"
     return int(leaf.sensitivity) if discrete else 0
 
 
 def _width(leaf: Any) -> float:
     """Return about how wide losses of a mixture of Gaussians lie, eight deviations out; else 0."""
-    while hasattr(leaf, "event"):
-        leaf = leaf.event
+    leaf = _innermost(leaf)
     if type(leaf).__name__ != "MixtureOfGaussiansDpEvent":
         return 0.0
     return 16.0 * float(max(leaf.sensitivities)) / float(leaf.standard_deviation)

@@ -135,23 +135,13 @@ def trained(parties: int, epsilon: float, **given: Any) -> Callable[[Rows, int],
 
 def poisson(epsilon: float) -> Callable[[Rows, int], Any]:
     """Return what trains and tests DP-SGD on hidden tenths of one party's records, zero-out-one."""
-
-    def fit(data: Rows, seed: int) -> tuple[float, float]:
-        model = PrivateAdmmClassifier(
-            epsilon=epsilon,
-            delta=DELTA,
-            adjacency=Adjacency.ZERO_OUT_ONE,
-            algorithm=lambda z, _: DpSgd(
-                300, z, ConstantSteps(16.0), scheme=Poisson(0.1), clip=0.5
-            ),
-            clip=True,
-            classes=(-1, 1),
-            random_state=seed,
-            fit_intercept=False,
-        ).fit(data[0], data[1])
-        return float(model.score(data[2], data[3])), model.privacy_.epsilon.upper_float
-
-    return fit
+    return trained(
+        1,
+        epsilon,
+        adjacency=Adjacency.ZERO_OUT_ONE,
+        algorithm=lambda z, _: DpSgd(300, z, ConstantSteps(16.0), scheme=Poisson(0.1), clip=0.5),
+        fit_intercept=False,
+    )
 
 
 def objective(parties: int, epsilon: float, weight: float) -> Callable[[Rows, int], Any]:

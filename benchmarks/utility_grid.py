@@ -79,6 +79,13 @@ def data_sets() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     }
 
 
+def unit_records(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows of norm 1 and labels +-1 of one of `data_sets`."""
+    raw, target = data_sets()[name]
+    rows = raw / np.maximum(np.linalg.norm(raw, axis=1, keepdims=True), 1e-9)
+    return rows, np.where(np.asarray(target) > 0, 1.0, -1.0)
+
+
 def splits_of(name: str, splits: int, first: int) -> list[Rows]:
     """Return training and test rows of norm at most 1, a third of the small sets for testing.
 
@@ -90,9 +97,7 @@ def splits_of(name: str, splits: int, first: int) -> list[Rows]:
     if name.startswith("Adult"):
         rows, labels = adult()
         return [split(rows, labels, 1500 + first + k) for k in range(splits)]
-    raw, target = data_sets()[name]
-    rows = raw / np.maximum(np.linalg.norm(raw, axis=1, keepdims=True), 1e-9)
-    labels = np.where(np.asarray(target) > 0, 1.0, -1.0)
+    rows, labels = unit_records(name)
     data: list[Rows] = []
     for seed in range(first, first + splits):
         a, b, c, d = train_test_split(rows, labels, test_size=0.3, random_state=seed)

@@ -29,7 +29,7 @@ from utility import (
     sgd,
     trained,
 )
-from utility_grid import data_sets, proved
+from utility_grid import data_sets, proved, unit_records
 
 from dpledger.mechanisms import (
     Adjacency,
@@ -71,11 +71,9 @@ class Records:
     """
 
     def __init__(self, name: str) -> None:
-        raw, target = data_sets()[name]
-        self.rows = raw / np.maximum(np.linalg.norm(raw, axis=1, keepdims=True), 1e-9)
-        self.labels = np.where(np.asarray(target) > 0, 1.0, -1.0)
-        order = np.random.default_rng(20201).permutation(len(raw))
-        self.development, self.fresh = np.split(order, [2 * len(raw) // 5])
+        self.rows, self.labels = unit_records(name)
+        order = np.random.default_rng(20201).permutation(len(self.rows))
+        self.development, self.fresh = np.split(order, [2 * len(order) // 5])
 
     def _taken(self, train: np.ndarray, test: np.ndarray) -> Rows:
         return self.rows[train], self.labels[train], self.rows[test], self.labels[test]

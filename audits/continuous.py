@@ -13,8 +13,9 @@ from flint import arb
 from ..accounting.composition import UnpricedMechanism
 from ..accounting.guarantees import guarantee
 from ..accounting.ledger import Ledger
-from ..accounting.ledger.ledger import RunSummary
+from ..accounting.ledger.ledger import HISTORY, RunSummary
 from ..accounting.numbers.enclosure import Enclosure
+from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.errors import AdjacencyMismatch, Number
 from ..mechanisms.events import Event
 from ..mechanisms.extras import MissingExtra
@@ -33,6 +34,7 @@ class RunAudit:
     Args:
         run: its name in the ledger.
         epsilon: recomputed from its events, at `delta`.
+        adjacency: the relation between data sets that epsilon is about; None without an event.
         grade: of epsilon; an estimate unless the run's whole plan happened.
         crosscheck: other libraries' answers, or why there are none.
         evidence: against the run's guarantee so far; None where nobody repeats the run.
@@ -43,6 +45,7 @@ class RunAudit:
     run: str
     epsilon: Enclosure
     delta: Number
+    adjacency: Adjacency | None
     grade: str
     crosscheck: Crosscheck | str
     evidence: Evidence | None
@@ -70,9 +73,7 @@ def audit_run(
     The sequential test may be looked at after every run without losing its level; the other
     checks are exact and have none. Findings are what is wrong, remarks what a reader should know.
     """
-    events, grade = ledger.steady(
-        lambda: (ledger.events(summary.run), ledger.spent(summary.run).grade)
-    )
+    events, spent = ledger.steady(lambda: (ledger.events(summary.run), ledger.spent(summary.run)))
     epsilon, findings = _priced(events, delta)
     protected = not findings
     sharing = [name for name in ledger.sharing_noise(summary.run) if name != summary.run]
@@ -83,6 +84,8 @@ def audit_run(
         findings.append("the run left its plan")
     if not summary.planned:
         remarks.append("the run had no plan")
+    if summary.imported:
+        remarks.append(f"imported: taken for granted that {HISTORY}")
     # a reservation may have left before the crash that lost its commit
     missing = summary.reservations - summary.committed
     if missing:
@@ -98,7 +101,8 @@ def audit_run(
         run=summary.run,
         epsilon=epsilon,
         delta=delta,
-        grade=grade.value,
+        adjacency=spent.adjacency,
+        grade=spent.grade.value,
         crosscheck=checked,
         evidence=evidence,
         findings=tuple(findings),

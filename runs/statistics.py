@@ -301,8 +301,8 @@ def read_statistics(path: Path) -> StatisticsFile:
 def plan_statistics(asked: StatisticsFile) -> Plan:
     """Return the plan at the least noise whose proved epsilon meets the target; no record is read.
 
-    Raises `InvalidParameter` for a column that there is not, or that has no such statistic, and as
-    `calibrate_proved`.
+    Raises `InvalidParameter` for a column that there is not, or that has no such statistic,
+    `ConfigurationError` where all of them are public already, and as `calibrate_proved`.
     """
 
     def planned(noise_multiplier: float) -> Sequence[Event]:
@@ -311,7 +311,14 @@ def plan_statistics(asked: StatisticsFile) -> Plan:
 
         return planned_events(release, PrivateTable.planned(asked.shape))
 
-    return calibrate_proved(planned, epsilon=asked.privacy.epsilon, terms=asked.terms)
+    plan = calibrate_proved(planned, epsilon=asked.privacy.epsilon, terms=asked.terms)
+    if not plan.events:
+        raise ConfigurationError(
+            "statistics must ask for one that a record can change: under "
+            f"{asked.privacy.adjacency.value} the number of records, "
+            f"{asked.data.records}, is public"
+        )
+    return plan
 
 
 def release_statistics(

@@ -235,9 +235,10 @@ def journal_folder(folder: Path, *anchors: Path) -> Path:
 
 
 def _taken(folder: Path) -> FileExistsError:
+    resume = ", or resume its run" if (folder / RECORD).exists() else ""
     return FileExistsError(
         f"out={folder} must be a folder without a ledger or other files of a run; choose "
-        "another, or resume its run."
+        f"another{resume}."
     )
 
 

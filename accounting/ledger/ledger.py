@@ -90,6 +90,7 @@ class RunSummary:
         opened: when, in UTC, ISO 8601.
         planned: whether it said beforehand what it would emit.
         kept_to_plan: whether every event so far was planned; False also where there was no plan.
+        imported: whether something of it happened elsewhere: its plan was written down afterwards.
         events, reservations, committed: how many of each.
     """
 
@@ -98,6 +99,7 @@ class RunSummary:
     opened: str
     planned: bool
     kept_to_plan: bool
+    imported: bool
     events: int
     reservations: int
     committed: int
@@ -359,6 +361,7 @@ class Ledger(ABC):
                 opened=state.opening.time,
                 planned=state.opening.plan is not None,
                 kept_to_plan=state.kept_to_plan,
+                imported=state.imported,
                 events=state.events,
                 reservations=state.reservations,
                 committed=state.committed,

@@ -122,6 +122,7 @@ class RunState:
         composition: what its records pay.
         meter: the same as the budget counts.
         departed: whether an event happened that was not planned, or more often than planned.
+        imported: whether something of it happened elsewhere, before it was recorded here.
         events, reservations, committed: how many of each.
     """
 
@@ -133,6 +134,7 @@ class RunState:
     meter: Composition
     """What the run costs as the budget counts; the composition itself where that counts mu²."""
     departed: bool = False
+    imported: bool = False
     events: int = 0
     reservations: int = 0
     committed: int = 0
@@ -264,6 +266,7 @@ class LedgerState:
                 )
             case Reserved():
                 self._reserve(row, entry.events)
+                self.runs[row.run].imported |= entry.provenance.is_history
                 if entry.provenance.stream is not None:
                     self.seeds.add(entry.provenance.stream)
             case Committed():

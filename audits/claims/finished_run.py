@@ -89,12 +89,11 @@ def judge_ledger(
     except TamperedLedger as error:
         tampered = Finding(ClaimVerdict.FAILS, f"the ledger was tampered with: {error}")
         return JudgedPromise(title, tampered)
-    runs, events, sources, told, sharing, spent = ledger.steady(
+    runs, events, sources, sharing, spent = ledger.steady(
         lambda: (
             [summary for summary in ledger.runs() if run in (None, summary.run)],
             ledger.joint_events(run),
             {each.provenance for each in ledger.reservations(run)},
-            {each.run for each in ledger.reservations(run) if each.provenance.is_history},
             ledger.sharing_noise(run),
             ledger.spent(run),
         )
@@ -109,11 +108,7 @@ def judge_ledger(
     hashes = {summary.configuration_hash for summary in runs}
     checks = (
         Check("ledger", f"{verified.rows} rows, chain intact; head {verified.head}", passed=True),
-        *(
-            check
-            for summary in runs
-            for check in _kept(summary, history=summary.run in told, filtered=kept is not None)
-        ),
+        *(check for summary in runs for check in _kept(summary, filtered=kept is not None)),
         *(() if spent.adjacency is None else (Check("relation", spent.adjacency.value),)),
         _noise(sources, sharing),
         proof,
@@ -156,18 +151,17 @@ def attack_check(result: AttackResult, promise: OwnPromise) -> Check:
     return Check("attack", text, passed=bound <= promise.epsilon)
 
 
-def _kept(summary: RunSummary, *, history: bool, filtered: bool) -> tuple[Check, ...]:
+def _kept(summary: RunSummary, *, filtered: bool) -> tuple[Check, ...]:
     """Return whether a run kept to its plan, and what it reserved without a commit.
 
     A reservation without a commit is a release that may or may not have left: it counts as spent.
 
     Args:
         summary: of the run.
-        history: whether it was imported when all of it was over.
         filtered: whether the ledger's filter is the proof, whatever the plan.
     """
     name = f"plan of {summary.run}"
-    if history:
+    if summary.imported:
         plan = Check(name, f"imported: taken for granted that {HISTORY}")
     elif summary.planned:
         kept = summary.kept_to_plan

@@ -41,8 +41,9 @@ def look_outcome(ledger: str, look: Look) -> Outcome:
     rows: list[Row] = []
     for audit in look.audits:
         epsilon = f"epsilon {shown(audit.epsilon)} at delta {shown_up(float(audit.delta))}"
+        relation = "" if audit.adjacency is None else f", {audit.adjacency.value}"
         rows += [
-            (audit.run, f"{epsilon}, {audit.grade}"),
+            (audit.run, f"{epsilon}{relation}, {audit.grade}"),
             ("", _checked(audit)),
             ("", _tested(audit.evidence)),
             *(("note", text) for text in audit.remarks),
@@ -108,6 +109,7 @@ def _data(audit: RunAudit) -> dict[str, Any]:
         "run": audit.run,
         "epsilon": audit.epsilon,
         "delta": float(audit.delta),
+        "adjacency": audit.adjacency,
         "grade": audit.grade,
         "crosscheck_agrees": checked.agrees if isinstance(checked, Crosscheck) else None,
         "pairs": None if evidence is None else evidence.pairs,

@@ -15,6 +15,7 @@ from ...accounting.check.pld_checker import check
 from ...accounting.check.reading import CertificateWrong, Undecided
 from ...accounting.ledger import FileAnchor, RolledBack, SqliteLedger, TamperedLedger
 from ...accounting.ledger.file_names import write_over
+from ...accounting.ledger.ledger import HISTORY
 from ...accounting.ledger.proofs import graded_certificate, graded_verdict
 from ...accounting.numbers.enclosure import shown_up
 from ...accounting.numbers.grade import Grade
@@ -48,7 +49,7 @@ def spent_outcome(path: Path, *, delta: float) -> Outcome:
             run.opened,
             str(run.events),
             f"{run.committed}/{run.reservations}",
-            "yes" if run.kept_to_plan else "no",
+            "imported" if run.imported else "yes" if run.kept_to_plan else "no",
         )
         for run in runs
     ]
@@ -72,6 +73,7 @@ def spent_outcome(path: Path, *, delta: float) -> Outcome:
                     "reservations": run.reservations,
                     "committed": run.committed,
                     "kept_to_plan": run.kept_to_plan,
+                    "imported": run.imported,
                 }
                 for run in runs
             ],
@@ -81,6 +83,7 @@ def spent_outcome(path: Path, *, delta: float) -> Outcome:
             ("relation", None if odometer.adjacency is None else odometer.adjacency.value),
             ("unit", "one record; a person with several records pays more"),
             ("head", head),
+            ("assumed", HISTORY if any(run.imported for run in runs) else None),
             *(("UNPROTECTED", reason) for reason in odometer.unprotected),
         ),
         tables=(TextColumns(("run", "opened", "events", "committed", "kept to plan"), texts),),

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from dpledger.accounting.ledger import MemoryLedger
+from dpledger.accounting.ledger import MemoryLedger, SqliteLedger
+from dpledger.accounting.ledger.ledger import HISTORY
 from dpledger.audits.continuous import audit_run
 from dpledger.audits.sequential import Evidence
 from dpledger.audits.watching import Look, Memory, Watcher, acknowledge
+from dpledger.interop import import_into
 from dpledger.mechanisms import (
     Adjacency,
     Audience,
@@ -294,6 +296,22 @@ def test_what_is_no_fault_is_a_remark() -> None:
     assert found.grade == "estimate"
     assert "no plan" in found.remarks[0]
     assert "without a commit" in found.remarks[1]
+
+
+def test_a_history_of_another_tool_kept_to_no_plan_and_names_its_relation(
+    call: Call, tmp_path: Path
+) -> None:
+    """Its plan was written down when all was over."""
+    state = {"history": [[1.1, 0.01, 100]], "mechanism": "rdp"}
+    (tmp_path / "state.json").write_text(json.dumps(state))
+    ledger = tmp_path / "ledger.sqlite"
+    with SqliteLedger(ledger) as opened:
+        import_into(opened, "opacus", tmp_path / "state.json", adjacency=Adjacency.ADD_REMOVE_ONE)
+    shown = call("ledger", "show", ledger).out
+    assert all(words in shown for words in ("imported", "assumed", HISTORY[:20]))
+    (run,) = call("watch", ledger, *OPTIONS).data["runs"]
+    assert run["adjacency"] == "add-remove-one"
+    assert [HISTORY in each for each in run["remarks"]] == [True]
 
 
 def test_an_unprotected_release_is_a_finding_and_is_not_tested() -> None:

@@ -219,6 +219,6 @@ def test_no_run_writes_over_the_files_of_another(tmp_path: Path) -> None:
     another = demo_configuration(rounds=3)
     another = structs.replace(another, noise=Noise(sampler=SamplerName.PHILOX, seed=99))
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
-    with pytest.raises(FileExistsError, match="other files of a run"):
+    with pytest.raises(FileExistsError, match=r"files of a run; choose another\.$"):
         dp.run(another, quick)
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before

@@ -95,6 +95,13 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
+def test_counts_that_are_public_already_are_refused_with_their_plan(tmp_path: Path) -> None:
+    alone = ASKED[: ASKED.index('[[statistics]]\nkind = "sum"')]
+    (tmp_path / "people.toml").write_text(SCHEMA, encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="number of records, 2000, is public"):
+        plan_statistics(read_statistics(written(tmp_path, alone)))
+
+
 def test_releases_of_one_second_on_one_ledger_are_runs_of_their_own(
     tmp_path: Path, people: np.ndarray
 ) -> None:

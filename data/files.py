@@ -82,7 +82,7 @@ def read_table(path: str | Path, schema: Schema, *, lacking: bool = False) -> Ta
         raise UnreadableFile(
             f"{path} must be text in UTF-8 ({error.reason} at byte {error.start}); {remedy}"
         ) from error
-    except (OSError, EOFError, UnicodeError, csv.Error, lzma.LZMAError, zlib.error) as error:
+    except UNREADABLE as error:
         raise UnreadableFile(f"{path}: Expected a readable file ({error}).") from error
     if not len(table):
         raise NoRecords(
@@ -95,13 +95,12 @@ def _as_it_is(path: Path, schema: Schema) -> Schema:
     """Return a schema without the ignored columns that a text file's header does not name."""
     if path.suffix.lower() in _READERS or not schema.header:
         return schema
-    opener = _DECOMPRESSORS.get(path.suffix.lower(), open)
     try:
-        with opener(path, mode="rt", encoding="utf-8-sig", newline="") as stream:
+        with opener(path)(path, mode="rt", encoding="utf-8-sig", newline="") as stream:
             lines = _without_comments(stream, schema.comment)
             rows = csv.reader(lines, delimiter=schema.delimiter, skipinitialspace=True)
             there = {name.strip() for name in next(filter(None, rows), ())}
-    except (OSError, EOFError, UnicodeError, csv.Error, lzma.LZMAError, zlib.error):
+    except UNREADABLE:
         return schema  # whatever is wrong is said when the file is read
     columns = tuple(
         c for c in schema.columns if c.name in there or not isinstance(c, IgnoredColumn)
@@ -115,12 +114,20 @@ DELIMITERS = (";", "\t", "|", ",")
 _SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 """Suffixes of files that are taken for tables and are no text."""
 
-_DECOMPRESSORS: dict[str, Callable[..., IO[str]]] = {
+_DECOMPRESSORS: dict[str, Callable[..., IO[Any]]] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
     ".xz": lzma.open,
 }
 """Suffix of a compressed text file -> what opens it as text."""
+
+UNREADABLE = (OSError, EOFError, UnicodeError, csv.Error, lzma.LZMAError, zlib.error)
+"""What reading a text file raises where it is damaged, or none."""
+
+
+def opener(path: Path) -> Callable[..., IO[Any]]:
+    """Return what opens a text file, compressed or not, as its name says."""
+    return _DECOMPRESSORS.get(path.suffix.lower(), open)
 
 
 def _read_text(path: Path, schema: Schema) -> Table:
@@ -130,8 +137,7 @@ def _read_text(path: Path, schema: Schema) -> Table:
     after a delimiter. A record is one line: stray quotes in two of them, or a comment's sign inside
     a quoted cell, would join all lines between silently, and one record take others away.
     """
-    opener = _DECOMPRESSORS.get(path.suffix.lower(), open)
-    with opener(path, mode="rt", encoding="utf-8-sig", newline="") as stream:
+    with opener(path)(path, mode="rt", encoding="utf-8-sig", newline="") as stream:
         comments = set[int]()
         reader = csv.reader(
             _without_comments(stream, schema.comment, comments),

@@ -17,7 +17,7 @@ import msgspec
 
 from ..data import Schema
 from ..data.errors import SchemaError
-from ..data.files import DELIMITERS, parquet_names
+from ..data.files import DELIMITERS, UNREADABLE, opener, parquet_names
 from ..data.strict import ConfigurationError, converted, toml_value
 from .configuration import Configuration
 from .documents import documented
@@ -53,7 +53,7 @@ def column_names(path: Path, *, delimiter: str = ",") -> tuple[str, ...]:
     of different words alone cannot be told from a header.
 
     Args:
-        path: of the file, UTF-8 or Parquet.
+        path: of the file: UTF-8, compressed or not, or Parquet.
         delimiter: one character, of a text file.
 
     Raises `SchemaError` for a NumPy file, and if the line is not text, is empty, is 128 KiB long,
@@ -84,8 +84,11 @@ def _header(path: Path, delimiter: str) -> tuple[str, ...]:
     """
     if len(delimiter) != 1:
         raise SchemaError(f"delimiter={delimiter!r} must be one character")
-    with path.open("rb") as file:
-        line = file.readline(_LONGEST_HEADER)
+    try:
+        with opener(path)(path, mode="rb") as file:
+            line: bytes = file.readline(_LONGEST_HEADER)
+    except UNREADABLE as error:
+        raise SchemaError(f"{path}: must be a readable file ({type(error).__name__})") from error
     try:
         text = line.decode("utf-8-sig").strip("\r\n")
     except UnicodeDecodeError as error:

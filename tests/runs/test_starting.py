@@ -1,7 +1,11 @@
 """First files for one's own table: only its header is read, and what is written can be run."""
 
+import bz2
+import gzip
+import lzma
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -26,6 +30,19 @@ def test_only_the_first_line_of_a_table_is_read(tmp_path: Path) -> None:
     # what follows is no text at all: whoever read it would fail
     table.write_bytes(b'\xef\xbb\xbfage,"town, or city",income\r\n' + b"\xff\xfe" * 1000)
     assert column_names(table) == ("age", "town, or city", "income")
+
+
+@pytest.mark.parametrize(("suffix", "packed"), [(".gz", gzip), (".bz2", bz2), (".xz", lzma)])
+def test_a_compressed_table_has_the_header_that_it_is_read_with(
+    suffix: str, packed: ModuleType, tmp_path: Path
+) -> None:
+    table = tmp_path / f"people.csv{suffix}"
+    content = packed.compress(b"age,town\n" + b"41,north\n" * 1000)
+    table.write_bytes(content)
+    assert column_names(table) == ("age", "town")
+    table.write_bytes(content[:9])
+    with pytest.raises(SchemaError, match="must be a readable file"):
+        column_names(table)
 
 
 @pytest.mark.parametrize(

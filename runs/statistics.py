@@ -356,7 +356,7 @@ def release_statistics(
         warn_of_new(ledger)
         with SqliteLedger(ledger) as book:
             book.require(plan.events)
-    folder = new_folder(out, name, ledger)
+    folder = new_folder(out, name, ledger, first="statistics.json")
     run = f"{name} {datetime.now(UTC).isoformat(timespec='seconds')} {uuid4().hex[:8]}"
     with SqliteLedger(ledger or folder / "ledger.sqlite") as book:
         paid = book.run(run, configuration_hash=plan.proof.certificate.subject, plan=plan.events)

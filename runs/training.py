@@ -163,7 +163,11 @@ _COPIES = (HOLDERS_COPY, "schema.toml")
 
 
 def new_folder(
-    out: Path | None, name: str, *others: Path | None, copies: Mapping[str, bytes] | None = None
+    out: Path | None,
+    name: str,
+    *others: Path | None,
+    first: str,
+    copies: Mapping[str, bytes] | None = None,
 ) -> Path:
     """Return a fresh folder for a run's files: `out`, or `dpledger-runs/<name>-<time>`.
 
@@ -171,6 +175,8 @@ def new_folder(
         out: where it is to be.
         name: of the run.
         others: files that the run adds to, a ledger and its anchor: they are none of those.
+        first: file of the run that is made here, empty: of two runs that are told one folder at one
+            moment, one makes it.
         copies: what is copied there, by file name; the same may be there, of the user's own folder.
 
     Raises `FileExistsError` if `out` already holds files of a run, finished or broken off: nothing
@@ -184,6 +190,7 @@ def new_folder(
         taken |= any(other.resolve() in own for other in others if other is not None)
         there = [(folder / file, text) for file, text in (copies or {}).items()]
         taken |= any(path.exists() and path.read_bytes() != text for path, text in there)
+        taken = taken or not _made(folder / first)
     except OSError as error:
         raise ConfigurationError(
             f"out={out or 'dpledger-runs'} must be a folder that can be made ({error.strerror}); "
@@ -192,6 +199,14 @@ def new_folder(
     if taken:
         raise _taken(folder)
     return folder
+
+
+def _made(file: Path) -> bool:
+    """Return whether an empty file could be made: False where it is there, or another made it."""
+    with suppress(FileExistsError):
+        file.touch(exist_ok=False)
+        return True
+    return False
 
 
 def _fresh(parent: Path, name: str) -> Path:

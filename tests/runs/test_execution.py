@@ -1,6 +1,8 @@
 """A run as a library call: from a configuration or its file, to a folder that says what was run."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from msgspec import structs
@@ -14,7 +16,7 @@ from dpledger.runs import Configuration, RunOptions, demo_configuration, read_co
 from dpledger.runs.outcomes.plans import plan_outcome
 from dpledger.runs.planning import plan
 from dpledger.runs.sections import Noise, SamplerName
-from dpledger.runs.training import NewLedger
+from dpledger.runs.training import NewLedger, new_folder
 
 from ..golden.commands import CONFIGURATION, SCHEMA, write_people
 
@@ -206,6 +208,23 @@ def test_a_folder_that_cannot_be_made_is_refused_by_name(tmp_path: Path) -> None
     for out in (tmp_path / "people.csv" / "out", tmp_path / ("long" * 75)):
         with pytest.raises(ConfigurationError, match="must be a folder that can be made"):
             dp.run(tmp_path / "run.toml", RunOptions(out=out))
+
+
+def test_of_runs_told_one_folder_at_one_moment_one_has_it(tmp_path: Path) -> None:
+    """All had found it empty; the files of one lay over those of another."""
+    together = Barrier(8)
+
+    def told(_: int) -> Path | None:
+        together.wait()
+        try:
+            return new_folder(tmp_path / "out", "run", first="configuration.toml")
+        except FileExistsError:
+            return None
+
+    for _ in range(20):
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(told, range(8))).count(None) == 7
+        (tmp_path / "out" / "configuration.toml").unlink()
 
 
 def test_no_run_writes_over_the_files_of_another(tmp_path: Path) -> None:

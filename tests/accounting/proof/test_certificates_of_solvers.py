@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tests.parameters import quick
 
 from dpledger.accounting.check import pld_checker, reading
 from dpledger.accounting.guarantees import guarantee
@@ -92,7 +93,11 @@ REPAIRED: dict[str, Callable[[], list[Event]]] = {
 }
 
 
-@pytest.mark.parametrize("name", REPAIRED)
+SOON = REPAIRED.keys() - {"stochastic, fixed batch"}
+"""But for one of the two whose samples are hidden, which take seconds."""
+
+
+@pytest.mark.parametrize("name", quick(SOON, REPAIRED))
 def test_repaired_algorithms_have_certificates_that_verify(name):
     events = REPAIRED[name]()
     certificate = certify(events, delta=1e-5)
@@ -109,12 +114,12 @@ def test_repaired_algorithms_have_certificates_that_verify(name):
 @pytest.mark.skipif(
     extracted_checker() is None, reason="dpledger-check is not built (make -C proofs checker)"
 )
-def test_the_extracted_checker_proves_repaired_algorithms(tmp_path):
-    paths = [tmp_path / f"{k}.json" for k in range(len(REPAIRED))]
-    for path, events in zip(paths, REPAIRED.values(), strict=True):
-        path.write_bytes(certify(events(), delta=1e-5).to_json_bytes())
-    for path, found in zip(paths, run_extracted(paths), strict=True):
-        assert agrees(found, pld_checker.check(path.read_bytes())), found.line
+@pytest.mark.parametrize("name", quick(SOON, REPAIRED))
+def test_the_extracted_checker_proves_repaired_algorithms(name, tmp_path):
+    path = tmp_path / "run.json"
+    path.write_bytes(certify(REPAIRED[name](), delta=1e-5).to_json_bytes())
+    (found,) = run_extracted([path])
+    assert agrees(found, pld_checker.check(path.read_bytes())), found.line
 
 
 def test_a_run_has_the_certificate_of_its_plan():

@@ -15,6 +15,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.optimize import brentq
 from tests.accounting.conftest import event, examples
+from tests.parameters import quick, slow
 
 from dpledger.accounting.check.pld_checker import check
 from dpledger.accounting.check.reading import CertificateWrong
@@ -276,6 +277,17 @@ AS_CERTIFIED = (
     "discrete Gaussian noise of a large scale",
 )
 """Of few values, or not by losses at all: no grid to be made coarser."""
+COSTLY = {
+    *(LONG, "discrete Gaussian noise on longer integer vectors", "a mixture on a lattice"),
+    "discrete Gaussian noise of a large scale alone",
+    *("a noise of its own each", "samples of all records", "samples under one noise beside others"),
+    "samples beside many of all records",
+    "records replaced in samples, batches and sums",
+    "mixtures beside samples, batches and sums",
+    "batches drawn with replacement beside others",
+    "Laplace noise on samples beside others",
+}
+"""Seconds each; most are of several kinds of which each stands for itself too."""
 GROUPS = {
     "Laplace noise alone": (3, (Repeated(TOTAL, 2),)),
     "Laplace noise beside all records": (2, (MEAN, TOTAL, COUNT)),
@@ -343,6 +355,16 @@ GROUPS = {
     ),
 }
 """Steps that `certify` composes for so many records at once."""
+SOON = (
+    *("Laplace noise alone", "Laplace noise beside all records", "counts", "answers"),
+    *("Poisson samples", "records zeroed out of Poisson samples", "a batch of all records"),
+    *("discrete Gaussian noise", "mixtures of which records are replaced"),
+    *("samples of all records beside others", "batches drawn with replacement"),
+    "batches drawn with replacement out of the group alone",
+    *("Laplace noise on Poisson samples", "Laplace noise on batches"),
+    "Laplace noise on samples of which records are zeroed out",
+)
+"""Those of them that both checkers decide in a second."""
 
 
 def pure_run(step: str) -> bytes:
@@ -498,7 +520,13 @@ def test_the_kernel_proves_pure_steps_composed_and_no_smaller_epsilon(step):
 
 
 @needs_checker
-@pytest.mark.parametrize("times", [(1,), (2,), (300,), (40, 3), (7, 5, 6, 1, 1)])
+@pytest.mark.parametrize(
+    "times",
+    [
+        *((1,), (2,), (40, 3), (7, 5, 6, 1, 1)),
+        pytest.param((300,), marks=pytest.mark.slow),
+    ],
+)
 def test_laplace_noise_alone_is_proved_and_no_epsilon_a_millionth_smaller(tmp_path, times):
     scales = (20.5, 31.0, 9.75, 50.0, 64.0)
     enough = composed(
@@ -529,11 +557,16 @@ def test_what_coq_does_not_cover_is_no_answer_and_no_objection(tmp_path):
 
 @needs_checker
 @pytest.mark.parametrize(
-    "step", [GaussianStep(sum_of_bounded(1, Adjacency.ADD_REMOVE_ONE), 9.0), sampled(1 / 8, 4.0)]
+    ("written", "step"),
+    [
+        (composed, GaussianStep(sum_of_bounded(1, Adjacency.ADD_REMOVE_ONE), 9.0)),
+        (coarse, sampled(1 / 8, 4.0)),
+        *slow((composed, sampled(1 / 8, 4.0))),
+    ],
 )
-def test_repetitions_of_repetitions_are_proved_as_so_many_in_all(tmp_path, step):
-    document, path = composed(Repeated(Repeated(step, 3), 5)), tmp_path / "run.json"
-    assert document == composed(Repeated(step, 15))
+def test_repetitions_of_repetitions_are_proved_as_so_many_in_all(tmp_path, written, step):
+    document, path = written(Repeated(Repeated(step, 3), 5)), tmp_path / "run.json"
+    assert document == written(Repeated(step, 15))
     path.write_bytes(document)
     (found,) = run_extracted([path])
     assert found.word == "proved"
@@ -543,7 +576,7 @@ def test_repetitions_of_repetitions_are_proved_as_so_many_in_all(tmp_path, step)
 @needs_checker
 def test_too_many_samples_under_one_noise_are_no_answer(tmp_path):
     document, path = (
-        with_epsilon(composed(accumulated(64, 1 / 64, 9.0)), Fraction(100)),
+        with_epsilon(coarse(accumulated(64, 1 / 64, 9.0)), Fraction(100)),
         tmp_path / "x",
     )
     for group, samples, word in ((1, 64, "proved"), (1, 65, "undecided"), (2, 64, "undecided")):
@@ -562,12 +595,13 @@ def test_too_many_samples_under_one_noise_are_no_answer(tmp_path):
 @pytest.mark.parametrize(
     "run",
     [
-        (1, 1 / 8, 2.0),
-        (100, 1 / 64, 1.0),
         (1000, 1 / 128, 1.0),
+        *(
+            pytest.param(run, marks=pytest.mark.slow)
+            for run in ((1, 1 / 8, 2.0), (100, 1 / 64, 1.0))
+        ),
         *("one of two", "one of four", "counts", "Laplace noise"),
-        *(run for run in UNLIKE if run != LONG),
-        pytest.param(LONG, marks=pytest.mark.slow),
+        *quick(UNLIKE.keys() - COSTLY, UNLIKE),
     ],
 )
 def test_the_extracted_checker_proves_losses_and_no_smaller_epsilon(tmp_path, run):
@@ -588,7 +622,7 @@ def test_the_extracted_checker_proves_losses_and_no_smaller_epsilon(tmp_path, ru
 
 
 @needs_checker
-@pytest.mark.parametrize("name", GROUPS)
+@pytest.mark.parametrize("name", quick(SOON, GROUPS))
 def test_losses_of_records_at_once_are_proved_and_no_smaller_ones(tmp_path, name):
     group, steps = GROUPS[name]
     enough, fewer = coarse(*steps, group=group), coarse(*steps, group=group - 1)
@@ -613,7 +647,7 @@ def test_what_is_concluded_of_records_at_once_is_said_of_one_party():
 
 
 @needs_checker
-@pytest.mark.parametrize(("rate", "noise"), [(1 / 8, 2.0), (1 / 2, 0.5), (1 / 1000, 1.0)])
+@pytest.mark.parametrize(("rate", "noise"), [(1 / 1000, 1.0), *slow((1 / 8, 2.0), (1 / 2, 0.5))])
 def test_a_replaced_record_costs_what_its_pair_costs(tmp_path, rate, noise):
     document = composed(sampled(rate, noise, Adjacency.REPLACE_ONE))
     exact = Fraction(epsilon_of_replaced(rate, 1 / noise, 1e-5))
@@ -625,7 +659,7 @@ def test_a_replaced_record_costs_what_its_pair_costs(tmp_path, rate, noise):
 
 @needs_checker
 @pytest.mark.parametrize(
-    ("size", "rate", "noise"), [(2, 1 / 8, 2.0), (5, 1 / 2, 2.0), (16, 1 / 64, 1.0)]
+    ("size", "rate", "noise"), [(16, 1 / 64, 1.0), *slow((2, 1 / 8, 2.0), (5, 1 / 2, 2.0))]
 )
 def test_records_at_once_cost_what_their_mixture_costs(tmp_path, size, rate, noise):
     document = composed(sampled(rate, noise), group=size)
@@ -637,7 +671,7 @@ def test_records_at_once_cost_what_their_mixture_costs(tmp_path, size, rate, noi
 
 
 @needs_checker
-@pytest.mark.parametrize(("size", "rate", "noise"), [(2, 1 / 8, 4.0), (5, 1 / 64, 4.0)])
+@pytest.mark.parametrize(("size", "rate", "noise"), [(2, 1 / 8, 4.0), *slow((5, 1 / 64, 4.0))])
 def test_replaced_records_cost_what_the_pair_of_all_costs(tmp_path, size, rate, noise):
     document = composed(sampled(rate, noise, Adjacency.REPLACE_ONE), group=size)
     exact = Fraction(epsilon_of_replaced(1 - (1 - rate) ** size, size / noise, 1e-5))
@@ -680,12 +714,12 @@ def test_records_in_samples_with_laplace_noise_cost_what_the_pair_of_all_costs(
 
 
 @needs_checker
-@pytest.mark.parametrize(("size", "draws", "records"), [(2, 10, 400), (5, 3, 100)])
+@pytest.mark.parametrize(("size", "draws", "records"), [(5, 3, 100), *slow((2, 10, 400))])
 def test_records_drawn_again_and_again_cost_hardly_more_than_their_mixture(
     tmp_path, size, draws, records
 ):
     noise = GaussianStep(mean_of_bounded(1, draws, Adjacency.REPLACE_ONE), 4 / draws)
-    document = composed(SampledWithReplacement(noise, draws, records), group=size)
+    document = coarse(SampledWithReplacement(noise, draws, records), group=size)
     exact = Fraction(exact_group_epsilon(draws, size / records, 2.0, 1e-5))
     paths = [tmp_path / "enough.json", tmp_path / "too-small.json"]
     for path, share in zip(paths, (Fraction(101, 100), Fraction(999, 1000)), strict=True):
@@ -722,10 +756,12 @@ def test_all_records_drawn_again_and_again_cost_what_enumeration_says(tmp_path, 
 
 
 @needs_checker
-@pytest.mark.parametrize(("size", "batch", "records"), [(2, 10, 401), (5, 3, 94), (16, 3, 975)])
+@pytest.mark.parametrize(
+    ("size", "batch", "records"), [(2, 10, 401), *slow((5, 3, 94), (16, 3, 975))]
+)
 def test_records_in_a_batch_cost_hardly_more_than_their_mixture(tmp_path, size, batch, records):
     noise = GaussianStep(mean_of_bounded(1, batch, Adjacency.REPLACE_ONE), 4 / batch)
-    document = composed(SampledWithoutReplacement(noise, batch, records), group=size)
+    document = coarse(SampledWithoutReplacement(noise, batch, records), group=size)
     rate = batch / (records - size + 1)  # of whole numbers each, as the draws that bound them need
     exact = Fraction(exact_group_epsilon(size, rate, 2.0, 1e-5))
     paths = [tmp_path / "enough.json", tmp_path / "too-small.json"]

@@ -14,6 +14,7 @@ from functools import cached_property
 
 import pytest
 from tests.accounting.conftest import ADD, REPLACE, ZERO, event
+from tests.parameters import slow
 
 from dpledger.accounting.check import pld_checker, statements
 from dpledger.accounting.check.reading import CertificateWrong, Undecided
@@ -440,13 +441,20 @@ def accumulated_examples():
     extracted_checker() is None, reason="dpledger-check is not built (make -C proofs checker)"
 )
 @pytest.mark.parametrize(
-    ("examples", "some"),
-    [(group_examples, 10), (mixture_examples, 5), (accumulated_examples, 5)],
+    ("examples", "times", "some"),
+    [
+        *((group_examples, 40, 1), (mixture_examples, 40, 1), (accumulated_examples, 40, 1)),
+        *slow(
+            (group_examples, 2 * MUTATIONS, 10),
+            (mixture_examples, 2 * MUTATIONS, 5),
+            (accumulated_examples, 2 * MUTATIONS, 5),
+        ),
+    ],
 )
-def test_bent_losses_get_one_verdict(tmp_path, examples, some):
+def test_bent_losses_get_one_verdict(tmp_path, examples, times, some):
     made = {name: make() for name, make in examples().items()}
     documents = [c.to_json_bytes() for c in made.values()]
-    bent = forged(made, 2 * MUTATIONS, 13, (*CHANGES, change_losses))
+    bent = forged(made, times, 13, (*CHANGES, change_losses))
     documents += [json.dumps(doc).encode() for *_, doc in bent]
     verdicts, paths = [], []
     for k, document in enumerate(documents):

@@ -41,7 +41,7 @@ from dpledger.mechanisms.encoding import event_from_json, subject_hash
 from dpledger.mechanisms.events import DiscreteLaplaceStep, LaplaceStep
 from dpledger.mechanisms.sensitivity import Derivation
 
-MUTATIONS = 2_000
+MUTATIONS = 1_000
 MANY_MUTATIONS = 100_000
 SLACK = mpmath.mpf(10) ** -25
 
@@ -760,11 +760,11 @@ def test_the_judge_admits_the_originals_and_nothing_a_percent_smaller(certificat
 def test_bent_certificates_prove_nothing_false(certificates):
     accepted = mutate(certificates, MUTATIONS, seed=4)
     # the forger is good enough to be believed now and then: the judge is not idle
-    assert accepted["change_witness"] >= 5
-    assert accepted["change_root"] >= 5
+    assert accepted["change_witness"] >= 3
+    assert accepted["change_root"] >= 3
     assert accepted["change_events"] >= 1
-    assert accepted["change_cunningly"] >= 20
-    assert accepted["change_filter"] >= 5
+    assert accepted["change_cunningly"] >= 10
+    assert accepted["change_filter"] >= 3
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ import pytest
 from scipy.stats import binom
 from tests.accounting.conftest import ADD, REPLACE, ZERO, event
 from tests.accounting.proof.least_delta import Law, gaussian
+from tests.parameters import slow
 
 from dpledger.accounting import training
 from dpledger.accounting.cut_batches import most_cut, twice_moved
@@ -247,7 +248,7 @@ def test_what_is_missing_or_has_no_rule_is_said(stated, words) -> None:
 # --- groups that take turns -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("relation", [ZERO, REPLACE])
+@pytest.mark.parametrize("relation", [ZERO, *slow(REPLACE)])
 def test_a_record_pays_for_the_turns_of_its_group(relation) -> None:
     """Groups of 5,999 or 6,000 records: each step draws 256 out of the smallest, at most."""
     stated = {**RUN, "adjacency": relation}

@@ -8,6 +8,7 @@ from math import ceil, isqrt
 import mpmath
 import pytest
 from flint import arb
+from tests.parameters import slow
 
 from dpledger.accounting.check import integer_vectors
 from dpledger.accounting.check.normal import Normal
@@ -58,7 +59,7 @@ def lost(vector: tuple[int, ...], variance: Fraction, epsilon: mpmath.mpf) -> mp
 
 
 @pytest.mark.parametrize("variance", VARIANCES)
-@pytest.mark.parametrize("squared", [4, 5, 9, 25])
+@pytest.mark.parametrize("squared", [4, 5, 9, *slow(25)])
 def test_no_integer_vector_loses_more(variance: Fraction, squared: int) -> None:
     """Of all vectors up to a squared length, in up to three coordinates or of equal entries."""
     pair = DiscreteGaussianVectors(variance, squared)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import mpmath
 import pytest
+from tests.parameters import slow
 
 from dpledger.accounting.check import (
     checker,
@@ -266,7 +267,7 @@ def test_what_would_not_end_is_given_up_before_it_is_done(poisson, monkeypatch, 
 
 @pytest.mark.parametrize(
     ("mechanism", "adjacency"),
-    [(POISSON, Adjacency.ADD_REMOVE_ONE), (BATCH, Adjacency.REPLACE_ONE)],
+    [(BATCH, Adjacency.REPLACE_ONE), *slow((POISSON, Adjacency.ADD_REMOVE_ONE))],
 )
 def test_certificates_come_within_a_thousandth_of_the_exact_epsilon(mechanism, adjacency):
     found = certify([event(Repeated(mechanism, 60))], delta=1e-5)

@@ -26,6 +26,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from tests.parameters import slow
 
 from dpledger.accounting.ledger import (
     LedgerError,
@@ -563,16 +564,16 @@ def _copied(path: Path) -> None:
         pickle.loads(pickle.dumps(ledger)).close()
 
 
-@pytest.mark.parametrize("use", [_closed_again, _read, _copied])
+@pytest.mark.parametrize("use", [_closed_again, *slow(_read, _copied)])
 def test_whoever_else_uses_the_file_here_two_processes_share_a_budget(
     folder: Path, use: Callable[[Path], None]
 ) -> None:
     """POSIX drops all locks of a process on a file with the first descriptor that it closes."""
     path = folder / "ledger"
-    SqliteLedger.create(path, Budget(Gdp(COST * 12), Adjacency.REPLACE_ONE))
+    SqliteLedger.create(path, Budget(Gdp(COST * 6), Adjacency.REPLACE_ONE))
     granted = 0
     with SqliteLedger(path) as ledger:
-        for turn in range(8):
+        for turn in range(4):
             use(path)
             with suppress(BudgetExceeded):
                 ledger.run("here", configuration_hash="x").reserve([event()], NOWHERE)
@@ -580,9 +581,9 @@ def test_whoever_else_uses_the_file_here_two_processes_share_a_budget(
             # a process that opens, writes and closes takes itself for the last one
             other = started(path, f"other {turn}", 1)
             granted += other.wait() == 0
-        assert len(ledger.events()) == granted == 12
+        assert len(ledger.events()) == granted == 6
     with SqliteLedger(path) as again:
-        assert len(again.events()) == 12
+        assert len(again.events()) == 6
         again.verify()
 
 

@@ -10,6 +10,7 @@ import pytest
 from flint import acb, arb
 from numpy.typing import NDArray
 from scipy.special import ndtr
+from tests.parameters import slow
 
 from dpledger.accounting.numbers.enclosure import precision
 from dpledger.accounting.pld import PrivacyProfile, few_steps, ray_certified, ray_placement
@@ -114,7 +115,7 @@ def two_steps(pair: Sampled, epsilon: float) -> float:
 
 @pytest.mark.parametrize(
     ("rate", "multiplier", "delta"),
-    [(1e-3, 0.8, 1e-6), (1e-5, 0.7, 1e-9), (0.05, 1.0, 1e-12), (0.02, 0.3, 1e-5)],
+    [(1e-3, 0.8, 1e-6), (0.02, 0.3, 1e-5), *slow((1e-5, 0.7, 1e-9), (0.05, 1.0, 1e-12))],
 )
 def test_two_steps_are_enclosed_as_a_double_integral_has_them(
     rate: float, multiplier: float, delta: float
@@ -256,7 +257,7 @@ CORNERS = [
 ]
 
 
-@pytest.mark.parametrize("digits", [3.0, 8.0])
+@pytest.mark.parametrize("digits", [3.0, *slow(8.0)])
 @pytest.mark.parametrize(("rate", "multiplier", "order", "delta"), CORNERS)
 def test_coarse_rays_from_anywhere_enclose_the_exact_profile_of_one_step(
     rate: float,
@@ -320,7 +321,11 @@ UNLIKE: list[tuple[Counts, float]] = [
 ]
 
 
-@pytest.mark.parametrize(("counts", "delta"), UNLIKE, ids=["first", "symmetrised", "with Gaussian"])
+@pytest.mark.parametrize(
+    ("counts", "delta"),
+    [UNLIKE[0], *slow(*UNLIKE[1:])],
+    ids=["first", "symmetrised", "with Gaussian"],
+)
 def test_a_ray_in_doubles_encloses_what_balls_enclose(counts: Counts, delta: float) -> None:
     found = few_steps.epsilon_upper(counts, delta)
     assert found is not None

@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from tests.parameters import slow
 
 from dpledger.accounting.pld import PrivacyProfile, routes
 from dpledger.accounting.pld.pairs import DominatingPair, GaussianShift, Order, Sampled
@@ -13,7 +14,7 @@ MANY = Sampled(GaussianShift(Fraction(1, 10**9)), Fraction(9, 10), Order.MIXTURE
 SELDOM = Sampled(GaussianShift(Fraction(150)), Fraction(1, 10**8), Order.MIXTURE_FIRST)
 
 
-@pytest.mark.parametrize("delta", [1e-4, 2e-5])
+@pytest.mark.parametrize("delta", [1e-4, *slow(2e-5)])
 def test_steps_that_cost_less_than_delta_do_not_hide_what_the_others_cost(delta: float) -> None:
     counts: dict[DominatingPair, int] = {MANY: 4_000_000, SELDOM: 6}
     found = routes.epsilon(counts, delta)

@@ -9,6 +9,7 @@ import pytest
 import scipy.stats
 from dp_accounting.pld import privacy_loss_distribution
 from flint import arb
+from tests.parameters import slow
 
 from dpledger.accounting.numbers.enclosure import Enclosure, precision
 from dpledger.accounting.pld import PrivacyProfile
@@ -96,7 +97,9 @@ def test_bounds_by_parts_fall_to_the_atoms() -> None:
     assert steps * (near - far) > 8
 
 
-@pytest.mark.parametrize(("mu", "rate", "order"), [(13.3, 0.785, 0.15), (16.5, 0.0085, 0.09)])
+@pytest.mark.parametrize(
+    ("mu", "rate", "order"), [(13.3, 0.785, 0.15), *slow((16.5, 0.0085, 0.09))]
+)
 def test_losses_that_crowd_far_from_zero_let_the_modulus_fall(
     mu: float, rate: float, order: float
 ) -> None:

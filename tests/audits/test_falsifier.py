@@ -4,6 +4,7 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from tests.parameters import slow
 
 from dpledger.audits.falsifier import (
     FlippedColumn,
@@ -33,7 +34,9 @@ def mean_gradient(table: SearchTable, public: FloatArray) -> FloatArray:
     return (slopes[:, None] * table.rows).mean(axis=0)
 
 
-@pytest.mark.parametrize(("adjacency", "truth"), RELATIONS.items())
+@pytest.mark.parametrize(
+    ("adjacency", "truth"), [*[*RELATIONS.items()][1:], *slow(*[*RELATIONS.items()][:1])]
+)
 def test_a_mean_gradient_moves_by_the_known_bound_and_no_more(
     adjacency: Adjacency, truth: float
 ) -> None:

@@ -68,12 +68,12 @@ def test_noise_that_is_far_too_small_is_found_from_one_run(tmp_path: Path, event
 
 
 def test_runs_that_keep_what_they_say_are_not_accused(tmp_path: Path) -> None:
-    # 200 first looks at level 0.05: the limit is passed in one of ten thousand; seeds are fixed
+    # 80 first looks at level 0.05: the limit is passed in one of ten thousand; seeds are fixed
     watched, ledger, accused = PlantedCanaries(tmp_path, 0.95, DELTA), ledger_of(gaussian()), 0
-    for seed in range(200):
+    for seed in range(80):
         plant(tmp_path, mu=MU, seed=seed, count=200)
         accused += bool(watched.look(ledger, {}))
-    assert accused <= binom.isf(1e-4, 200, 0.05 * 6 / np.pi**2)
+    assert accused <= binom.isf(1e-4, 80, 0.05 * 6 / np.pi**2)
 
 
 def test_canaries_are_audited_once_and_must_not_change(tmp_path: Path) -> None:

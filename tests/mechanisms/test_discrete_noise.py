@@ -12,6 +12,7 @@ import mpmath
 import numpy as np
 import pytest
 from scipy import stats
+from tests.parameters import slow
 
 from dpledger.mechanisms import InvalidParameter, discrete_noise, exact_noise
 from dpledger.mechanisms.discrete_noise import (
@@ -24,7 +25,7 @@ from dpledger.mechanisms.exact_noise import Integers
 
 FALSE_ALARM = 1e-6
 FAST, SLOW = 2 * 10**5, 2 * 10**7
-SCALES = pytest.mark.parametrize("scale", [0.3, 0.75, 1.0, 1.7, 4.0, 10.1])
+SCALES = pytest.mark.parametrize("scale", [0.3, 0.75, 1.0, 1.7, 4.0, *slow(10.1)])
 Draw = Callable[[float, int, WordSource], Integers]
 LAWS = pytest.mark.parametrize("draw", [discrete_laplace, discrete_gaussian])
 

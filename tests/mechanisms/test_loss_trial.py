@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from tests.parameters import slow
 
 from dpledger.accounting.check.checker import check
 from dpledger.accounting.check.pld_checker import check as pld_check
@@ -183,9 +184,11 @@ def test_what_is_assumed_of_a_loss_of_ones_own_is_named_by_certificate_and_guara
     ("adjacency", "scheme", "beside"),
     [
         (Adjacency.ADD_REMOVE_ONE, Poisson(0.1), True),
-        (Adjacency.ZERO_OUT_ONE, Poisson(0.1), False),
         (Adjacency.REPLACE_ONE, FixedBatch(2), False),
-        (Adjacency.REPLACE_ONE, FixedBatch(2), True),
+        *slow(
+            (Adjacency.ZERO_OUT_ONE, Poisson(0.1), False),
+            (Adjacency.REPLACE_ONE, FixedBatch(2), True),
+        ),
     ],
 )
 def test_what_is_assumed_of_a_loss_is_named_for_sampled_sums_at_the_same_price(

@@ -147,7 +147,7 @@ class Softmax:
 def test_classes_along_axis_1_are_no_other_records() -> None:
     rng, ratios = np.random.default_rng(1), []
     for n in (3, 5):
-        for _ in range(40):
+        for _ in range(10):
             rows, labels = rng.uniform(-1, 1, (n, 1)), rng.integers(0, 3, n).astype(float)
             point = rng.normal(size=(1, 3)) * 10
             values = []

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from scipy.optimize import root
 from scipy.special import expit
+from tests.parameters import slow
 
 from dpledger.accounting.composition import composed
 from dpledger.audits.curators import ReplayCurator
@@ -205,7 +206,11 @@ def optimum(weight: float) -> np.ndarray:
 
 @pytest.mark.parametrize(
     ("metric", "weight"),
-    [(None, 0.0), (None, 0.01), (replace(CENTRING, radius=1.0), 0.01), (UNBOUGHT, 0.01)],
+    [
+        *slow((None, 0.0), (None, 0.01)),
+        (replace(CENTRING, radius=1.0), 0.01),
+        *slow((UNBOUGHT, 0.01)),
+    ],
     ids=["plain, weight 0", "plain", "centred", "less the constant"],
 )
 def test_without_noise_it_finds_the_optimum(metric: Centring | None, weight: float) -> None:

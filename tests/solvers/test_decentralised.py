@@ -14,6 +14,7 @@ from math import inf, log, sqrt
 import numpy as np
 import pytest
 from scipy.optimize import root
+from tests.parameters import slow
 
 from dpledger.accounting.gaussian.exact import delta_from_epsilon, epsilon_from_delta
 from dpledger.audits.claims.auditor import at_tolerance
@@ -324,7 +325,11 @@ def optimum(regularisation: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("name", "regularisation"), [*((name, 0.0) for name in NETWORKS), ("ring", 0.2), ("path", 0.2)]
+    ("name", "regularisation"),
+    [
+        *(("star", 0.0), ("ring", 0.2)),
+        *slow(*((name, 0.0) for name in NETWORKS if name != "star"), ("path", 0.2)),
+    ],
 )
 def test_without_noise_the_optimum_of_an_independent_solver_is_found(
     name: str, regularisation: float

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from scipy.optimize import root
 from scipy.special import expit, softmax
+from tests.parameters import quick
 
 from dpledger.audits.curators import ReplayCurator
 from dpledger.audits.datasets import AuditDataset
@@ -109,6 +110,8 @@ PROBLEMS: dict[str, Problem] = {
     "multinomial": Problem(Multinomial(3), ClassLabels(3), multinomial),
 }
 EACH = pytest.mark.parametrize("name", PROBLEMS)
+FEW = pytest.mark.parametrize("name", quick(("clipped logistic", "huber"), PROBLEMS))
+"""For what takes a second each: two that differ in labels and in form."""
 
 
 def records(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
@@ -204,14 +207,14 @@ def require_close(found: np.ndarray, best: np.ndarray) -> None:
     assert np.linalg.norm(found - best) <= 1e-6 * np.linalg.norm(best)
 
 
-@EACH
+@FEW
 def test_star_admm_with_exact_minimisers_finds_the_optimum(name: str) -> None:
     problem = PROBLEMS[name]
     solver = PvpAdmm(300, None, tolerance=1e-11, regularisation=WEIGHT, loss=problem.loss)
     require_close(find(problem, solver), ridge_optimum(problem))
 
 
-@EACH
+@FEW
 def test_star_admm_with_first_order_steps_finds_the_optimum(name: str) -> None:
     problem = PROBLEMS[name]
     steps = ConstantSteps(1.0 / (float(problem.loss.curvature_bound or 0) + WEIGHT))
@@ -227,7 +230,7 @@ def test_admm_at_the_consensus_finds_the_optimum(name: str) -> None:
     require_close(find(problem, solver), ridge_optimum(problem))
 
 
-@EACH
+@FEW
 def test_decentralised_admm_finds_the_optimum(name: str) -> None:
     problem = PROBLEMS[name]
     weight = AGENTS * WEIGHT / 2
@@ -238,7 +241,7 @@ def test_decentralised_admm_finds_the_optimum(name: str) -> None:
     require_close(find(problem, solver), ridge_optimum(problem))
 
 
-@EACH
+@FEW
 @pytest.mark.parametrize("regulariser", [L1(), L2()], ids=["l1", "l2"])
 def test_stochastic_and_centralised_admm_find_the_optimum(name: str, regulariser: L1 | L2) -> None:
     problem = PROBLEMS[name]

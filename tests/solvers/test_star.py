@@ -13,6 +13,7 @@ from math import log, sqrt
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from tests.parameters import slow
 
 from dpledger.audits.curators import ReplayCurator
 from dpledger.audits.datasets import AuditDataset
@@ -167,7 +168,7 @@ def optimum(regularisation: float) -> np.ndarray:
 @pytest.mark.parametrize(
     "solver",
     [
-        PvpAdmm(400, None, tolerance=1e-12, regularisation=0.05),
+        *slow(PvpAdmm(400, None, tolerance=1e-12, regularisation=0.05)),
         DpAdmm(4000, 0.0, ConstantSteps(1.0), regularisation=0.05),
     ],
     ids=["exact minimisers", "first-order steps"],

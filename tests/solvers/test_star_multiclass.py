@@ -17,6 +17,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import minimize
 from scipy.stats import matrix_normal
+from tests.parameters import slow
 
 from dpledger.audits.curators import ReplayCurator, log_density_of
 from dpledger.audits.datasets import AuditDataset
@@ -204,7 +205,7 @@ REGULARISATION = 0.02
 @pytest.mark.parametrize(
     "solver",
     [
-        PvpAdmm(300, None, tolerance=1e-11, regularisation=REGULARISATION, loss=LOSS),
+        *slow(PvpAdmm(300, None, tolerance=1e-11, regularisation=REGULARISATION, loss=LOSS)),
         DpAdmm(1500, 0.0, ConstantSteps(1.9), regularisation=REGULARISATION, loss=LOSS),
     ],
     ids=["exact minimisers", "first-order steps"],

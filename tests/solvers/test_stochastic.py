@@ -14,6 +14,7 @@ from math import log, sqrt
 import numpy as np
 import pytest
 from scipy.optimize import root
+from tests.parameters import slow
 
 from dpledger.accounting.gaussian.exact import epsilon_from_delta, mu_from_epsilon_delta
 from dpledger.audits.curators import RecordingCurator, ReplayCurator
@@ -320,9 +321,11 @@ SMALL_STEPS = replace(SETTINGS, rounds=800, step_size=0.2)
     ("solver", "adjacency"),
     [
         (PsAdmm(replace(SETTINGS, rounds=300), 0.0), REPLACE),
-        (PsAdmm(SMALL_STEPS, 0.0, weights=PrintedWeights()), REPLACE),
-        (SampledPsAdmm(replace(SETTINGS, rounds=800), Poisson(0.5), 10.0, 0.0, 0.0), ZERO),
-        (PublishedPsAdmm(SMALL_STEPS, 0.0), REPLACE),
+        *slow(
+            (PsAdmm(SMALL_STEPS, 0.0, weights=PrintedWeights()), REPLACE),
+            (SampledPsAdmm(replace(SETTINGS, rounds=800), Poisson(0.5), 10.0, 0.0, 0.0), ZERO),
+            (PublishedPsAdmm(SMALL_STEPS, 0.0), REPLACE),
+        ),
     ],
     ids=["full gradients", "printed weights", "sampled corrections", "published"],
 )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from tests.parameters import slow
 
 from dpledger.accounting.guarantees import guarantee
 from dpledger.accounting.ledger import SqliteLedger
@@ -324,7 +325,7 @@ def test_markup_in_a_title_is_printed_as_it_is(call: Call, tmp_path: Path) -> No
     ("adjacency", "sampling"),
     [
         ("zero-out-one", 'sampling = "poisson"\nrate = 0.5\n'),
-        ("replace-one", 'sampling = "fixed-batch"\nbatch = 3\nrecords = 1000\n'),
+        *slow(("replace-one", 'sampling = "fixed-batch"\nbatch = 3\nrecords = 1000\n')),
     ],
 )
 def test_a_thousandfold_of_releases_is_not_tenfold_the_work(

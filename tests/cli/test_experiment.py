@@ -125,7 +125,7 @@ def keep_four(*arguments):
         os.kill(os.getpid(), signal.SIGKILL)
 Store.keep = keep_four
 command.PAPERS = (TINY,)
-sys.argv = ["dpledger", "experiment", "tiny", "--out", {out!r}, "--runs", "4"]
+sys.argv = ["dpledger", "experiment", "tiny", "--out", {out!r}, "--runs", "2"]
 run()
 """
 
@@ -143,9 +143,9 @@ def test_a_killed_experiment_goes_on_where_it_stopped(
     before = {path: path.stat().st_mtime_ns for path in kept}
     assert len(before) == 4
     monkeypatch.setattr(command, "PAPERS", (TINY,))
-    assert call("experiment", "tiny", "--out", tmp_path, "--runs", 4).status == 0
+    assert call("experiment", "tiny", "--out", tmp_path, "--runs", 2).status == 0
     assert {path: path.stat().st_mtime_ns for path in before} == before
-    assert call("experiment", "tiny", "--out", tmp_path / "whole", "--runs", 4).status == 0
+    assert call("experiment", "tiny", "--out", tmp_path / "whole", "--runs", 2).status == 0
     for name in ("runs.csv", "summary.csv"):
         resumed, whole = (f / "tiny" / "one" / name for f in (tmp_path, tmp_path / "whole"))
         assert resumed.read_bytes() == whole.read_bytes()

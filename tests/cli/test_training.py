@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.parameters import slow
 
 from .conftest import Call
 
@@ -51,7 +52,7 @@ def test_noise_answers_what_epsilon_asks(call: Call) -> None:
     assert back.data["guarantee"]["epsilon"]["upper"] <= 2.0
 
 
-@pytest.mark.parametrize("missing", [STATED[:2], STATED[2:], []])
+@pytest.mark.parametrize("missing", [[], *slow(STATED[:2], STATED[2:])])
 def test_what_is_not_stated_is_asked_for(call: Call, missing: list[str]) -> None:
     answer = call("epsilon", "--noise-multiplier", "1.1", *RUN, *missing)
     assert answer.status == 2

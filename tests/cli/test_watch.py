@@ -1,18 +1,21 @@
 """`dpledger watch`, as a user meets it: each run once, evidence adds up, faults are found."""
 
 import json
+import shutil
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from dpledger.accounting.ledger import MemoryLedger, SqliteLedger
 from dpledger.accounting.ledger.ledger import HISTORY
 from dpledger.audits.continuous import audit_run
 from dpledger.audits.sequential import Evidence
 from dpledger.audits.watching import Look, Memory, Watcher, acknowledge
+from dpledger.cli import main
 from dpledger.interop import import_into
 from dpledger.mechanisms import (
     Adjacency,
@@ -27,7 +30,7 @@ from dpledger.mechanisms import (
 from dpledger.runs import read_configuration
 from dpledger.runs.repeats import RepeatedRuns
 
-from .conftest import Call, edited
+from .conftest import Call, edited, prepared
 
 OPTIONS = ("--trials", 20, "--json")
 
@@ -95,14 +98,22 @@ def test_the_published_algorithm_is_a_finding(call: Call, folder: Path) -> None:
     assert (quiet.status, quiet.data["alarms"]) == (0, [])
 
 
-@pytest.fixture
-def leaky(call: Call, folder: Path) -> Path:
-    """The ledger of a run of the published algorithm: something is wrong with it."""
+@pytest.fixture(scope="module")
+def leak(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run of the published algorithm: something is wrong with it."""
+    folder = prepared(tmp_path_factory.mktemp("leak"))
     path = edited(
         folder, ('"dp-admm"', '"dp-admm-published"'), ("epsilon = 2.0", "noise_multiplier = 9.0")
     )
-    call("run", path, "--out", folder / "bad", "--no-attack", "--no-baselines", "--no-crosscheck")
-    return folder / "bad" / "ledger.sqlite"
+    options = ("--no-attack", "--no-baselines", "--no-crosscheck")
+    CliRunner().invoke(main, ["run", str(path), "--out", str(folder / "bad"), *options])
+    return folder / "bad"
+
+
+@pytest.fixture
+def leaky(leak: Path, tmp_path: Path) -> Path:
+    """The ledger of a copy of it."""
+    return Path(shutil.copytree(leak, tmp_path / "bad")) / "ledger.sqlite"
 
 
 def test_an_alarm_that_could_not_be_delivered_comes_again(call: Call, leaky: Path) -> None:

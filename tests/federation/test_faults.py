@@ -77,9 +77,9 @@ def test_a_kill_at_every_point_of_a_round_changes_nothing(tmp_path: Path) -> Non
 
 
 def test_random_fault_schedules_end_as_one_process_without_faults(tmp_path: Path) -> None:
-    found = schedules(tmp_path, range(3))
-    assert len(found) == 3
-    assert sum(line["kills"] for line in found) >= 3
+    found = schedules(tmp_path, range(2))
+    assert len(found) == 2
+    assert sum(line["kills"] for line in found) >= 2
     require_right(found)
 
 

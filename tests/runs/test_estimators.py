@@ -57,6 +57,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.utils.estimator_checks import check_estimator
+from tests.parameters import quick
 
 from dpledger.runs.estimators import (
     AdmmAlgorithm,
@@ -72,6 +73,7 @@ REPLACE, ZERO, ADD = (
     Adjacency.ADD_REMOVE_ONE,
 )
 GAUSSIAN = [name for name in AdmmAlgorithm if name is not AdmmAlgorithm.SAMPLED_PS_ADMM]
+FEW = {AdmmAlgorithm.CONSENSUS, AdmmAlgorithm.CENTRALISED, AdmmAlgorithm.DP_SGD}
 
 
 def records(n: int = 2000, *, bound: float = 2.0) -> tuple[np.ndarray, np.ndarray]:
@@ -271,7 +273,7 @@ def excess(model: Any, regularisation: float, *, scale: float) -> float:
     return float(objective(found)[0] - best.fun)
 
 
-@pytest.mark.parametrize("algorithm", GAUSSIAN)
+@pytest.mark.parametrize("algorithm", quick(FEW, GAUSSIAN))
 def test_without_noise_to_speak_of_the_model_is_the_optimum(algorithm: AdmmAlgorithm) -> None:
     model = admm(
         algorithm=algorithm,
@@ -283,7 +285,7 @@ def test_without_noise_to_speak_of_the_model_is_the_optimum(algorithm: AdmmAlgor
     assert 0 <= excess(model, 1e-2, scale=np.sqrt(2.0)) < 1e-4
 
 
-@pytest.mark.parametrize("algorithm", GAUSSIAN)
+@pytest.mark.parametrize("algorithm", quick(FEW, GAUSSIAN))
 def test_of_several_classes_the_model_is_near_that_of_scikit_learn(
     algorithm: AdmmAlgorithm,
 ) -> None:
@@ -820,7 +822,10 @@ EXPECTED = {
     "estimator",
     [
         admm(epsilon=100.0, clip=True, row_bound=10.0, classes=None),
-        sharing(epsilon=100.0, clip=True, row_bound=10.0, classes=None, parties=1),
+        pytest.param(
+            sharing(epsilon=100.0, clip=True, row_bound=10.0, classes=None, parties=1),
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["horizontal", "vertical"],
 )

@@ -25,6 +25,7 @@ pytest.importorskip("sklearn")
 
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
+from tests.parameters import slow
 
 from dpledger.runs.estimators import PrivateAdmmRegressor, RegressionLoss
 
@@ -104,7 +105,7 @@ def test_a_rounds_sensitivity_is_that_of_bounded_slopes(loss: str, slope: float)
     [
         ({"loss": "squared"}, bounded_squared(score_bound=1.0, label_bound=1.0)),
         ({"loss": "huber", "huber_width": 1.0}, Huber(0.1, 1.0)),
-        ({"loss": "quantile", "quantile": 0.9}, SmoothedQuantile(0.9, 0.02, 1.0)),
+        *slow(({"loss": "quantile", "quantile": 0.9}, SmoothedQuantile(0.9, 0.02, 1.0))),
     ],
 )
 def test_without_noise_to_speak_of_the_model_is_the_optimum(

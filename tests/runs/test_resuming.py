@@ -128,16 +128,20 @@ def unbroken(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
     return run(folder / "run.toml", options(folder))
 
 
+POINTS = ("nothing is paid", "paid", "its turn", "drawn", "recorded", "committed", "sent")
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
+@pytest.mark.parametrize(
+    "points", [("paid", "drawn"), pytest.param(POINTS, marks=pytest.mark.slow)], ids=["few", "all"]
+)
 def test_a_run_killed_at_every_point_pays_once_and_ends_as_if_it_had_not_been(
-    tmp_path: Path, unbroken: RunResult
+    tmp_path: Path, unbroken: RunResult, points: tuple[str, ...]
 ) -> None:
     """One run, killed and resumed at each point in turn, each time a message or two further on."""
     folder = prepared(tmp_path)
     known: dict[tuple[int, int], str] = {}
-    for number, point in enumerate(
-        ("nothing is paid", "paid", "its turn", "drawn", "recorded", "committed", "sent")
-    ):
+    for number, point in enumerate(points):
         # what is recorded is drawn and recorded no second time
         passes = {"drawn": 1, "recorded": 1}.get(point, max(0, number - 1))
         child = subprocess.run(

@@ -22,6 +22,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 from scipy.stats import binom, hypergeom, laplace, norm
+from tests.parameters import slow
 
 import dpledger as dp
 import dpledger.mechanisms as m
@@ -263,7 +264,7 @@ def test_a_history_of_dp_accounting_loses_no_more_than_is_priced() -> None:
         assert at_least(parts, 1e-4) <= guarantee(events, delta=1e-4).epsilon.upper_float
 
 
-@pytest.mark.parametrize(("relation", "kinds", "group", "noise"), LISTS[2:4])
+@pytest.mark.parametrize(("relation", "kinds", "group", "noise"), [LISTS[3], *slow(LISTS[2])])
 def test_no_certificate_holds_for_events_of_less_noise(
     relation: m.Adjacency, kinds: tuple[str, ...], group: int, noise: float
 ) -> None:

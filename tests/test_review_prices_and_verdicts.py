@@ -24,6 +24,7 @@ from click.testing import CliRunner
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, roots_legendre
 from scipy.stats import binom, hypergeom
+from tests.parameters import slow
 
 import dpledger as dp
 from dpledger.accounting import MemoryLedger
@@ -462,7 +463,7 @@ def some_step(relation: Adjacency, draw: random.Random) -> Mechanism:
     return draw.choice(kinds)()
 
 
-@pytest.mark.parametrize("relation", [ADD, ZERO, REPLACE])
+@pytest.mark.parametrize("relation", [*slow(ADD), ZERO, REPLACE])
 def test_a_ledgers_promise_is_lost_just_below_its_price(relation: Adjacency) -> None:
     """Tried: steps of several kinds in a ledger that kept its plan, promises of epsilon and rho a
     thousandth above and below what they cost."""

@@ -19,6 +19,7 @@ import pytest
 import scipy.special
 from numpy.typing import NDArray
 from scipy import sparse
+from tests.parameters import slow
 
 import dpledger as dp
 from dpledger.accounting import MemoryLedger
@@ -292,7 +293,7 @@ def test_a_record_that_raises_adds_what_a_blank_one_adds(count: int) -> None:
     assert np.array_equal(messages[0], messages[1])
 
 
-@pytest.mark.parametrize("relation", [REPLACE, ZERO], ids=lambda each: each.value)
+@pytest.mark.parametrize("relation", [*slow(REPLACE), ZERO], ids=lambda each: each.value)
 def test_losses_that_turn_move_a_hidden_sample_by_a_drawn_record_alone(
     relation: Adjacency,
 ) -> None:

@@ -457,6 +457,11 @@ class Composition:
         return tuple({reason: None for _, account in self.accounts for reason in account.reasons})
 
     @property
+    def apart(self) -> bool:
+        """Whether several parties are named, whose records are no one's but theirs."""
+        return len(self._cell_of) > 1
+
+    @property
     def accounts(self) -> tuple[tuple[tuple[str, ...], Account], ...]:
         """Each group of parties that pay alike, with its account; () is a record of no party."""
         cells = {id(cell): cell for cell in self._cell_of.values()}

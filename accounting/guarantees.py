@@ -48,7 +48,7 @@ from .conversions import epsilon_from_zcdp
 from .numbers.enclosure import BITS, Enclosure, maximum, precision, shown_in_full, shown_up
 from .numbers.grade import Grade
 from .numbers.notions import Gdp
-from .proof.derivation import ONE_PARTY
+from .proof.derivation import ONE_PARTY, held_apart
 from .pure import pure_by_party
 from .renyi.amplification import assumed_of_sample, in_groups, together_in_batches
 from .renyi.curves import Selection, SelectionAccountant
@@ -303,9 +303,10 @@ def guarantee(
         by_party=by_party,
         grade=grade,
         method=method,
-        theorems=(*theorems, _PARTIES) if len(by_party) > 1 else theorems,
+        theorems=(*theorems, _PARTIES) if composition.apart else theorems,
         assumptions=(
             *_assumptions(listed, composition),
+            *((held_apart(composition.adjacency),) if composition.apart else ()),
             *((ONE_PARTY,) if together else ()),
             *((DRAWN_NUMBER,) if selection is not None else ()),
         ),

@@ -250,8 +250,8 @@ class TrainingRun:
     def given(self) -> tuple[str, ...]:
         """What is taken for granted beside what the events say."""
         several = self.records_per_unit > 1
-        # shuffled, or drawn with replacement, parts are what batches of their size would be
-        apart = self.parts > 1 and self.sampling in (*_POISSON, Sampling.FIXED_BATCH)
+        # drawn with replacement, parts are what batches of their size would be
+        apart = self.parts > 1 and self.sampling is not Sampling.WITH_REPLACEMENT
         return (
             *((f"no record is in two of the {self.parts} parts of a batch",) if apart else ()),
             *(("no record's gradient is longer than one clip norm",) if self._hides_both else ()),

@@ -24,6 +24,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from ..mechanisms.adjacency import Adjacency
+from ..mechanisms.clipping import project_to_ball
 from ..mechanisms.errors import (
     InvalidParameter,
     require_nonnegative,
@@ -280,12 +281,10 @@ class ReplacedRecord:
                     yield np.concatenate([*records, public])
 
     def pair(self, point: FloatArray) -> Neighbours:
-        """Return the pair of a point; rows are cut to the bound."""
+        """Return the pair of a point; rows are cut to the bound, and no rounding goes beyond."""
         width = self.features + 1
         records = point[: 3 * width].reshape(3, width)
-        rows = records[:, :-1] * self.row_bound
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        rows = rows * (self.row_bound / np.maximum(lengths, self.row_bound))
+        rows = project_to_ball(records[:, :-1] * self.row_bound, self.row_bound)
         place = np.rint((records[:, -1] + 1) / 2 * (len(self.labels) - 1)).astype(int)
         marks = np.asarray(self.labels, dtype=np.float64)[place]
         dataset = SearchTable(

@@ -13,6 +13,7 @@ than records.
 import numpy as np
 
 from ..mechanisms.clipping import project_to_ball
+from ..mechanisms.data_shape import EVERYBODY
 from ..mechanisms.errors import InvalidParameter
 from ..mechanisms.extras import import_extra
 from .records import LabelledRecords
@@ -63,6 +64,6 @@ def load_digits_with_probes(*, features: int = 5000, seed: int = 0) -> LabelledR
         ),
         row_bound=1.0,
         description=f"digits 4 and 9 (scikit-learn), {features} features, {probes} of them probes",
-        parties=("all",),
+        parties=EVERYBODY,
         party_of=np.zeros(len(rows), dtype=np.intp),
     )

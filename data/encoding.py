@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.clipping import project_to_ball
+from ..mechanisms.data_shape import EVERYBODY
 from ..mechanisms.errors import InvalidParameter, named
 from ..mechanisms.private_table import BoundedColumn, CategoryColumn, Column, PrivateTable
 from .errors import BadValue, DataError, EmptyParty, NoRecords, SchemaError
@@ -72,7 +73,7 @@ def load_records(paths: str | Path | Sequence[str | Path], *, schema: Schema) ->
     files = ", ".join(Path(path).name for path in listed)
     if not len(entries):
         raise NoRecords(f"{files}: Expected a record without missing values instead got none.")
-    parties = ("all",) if schema.party is None else schema.party.parties
+    parties = EVERYBODY if schema.party is None else schema.party.parties
     for party, name in enumerate(parties):
         if not (party_of == party).any():
             raise EmptyParty(f"{files}: Expected party {name!r} to hold a record instead got none.")
@@ -120,7 +121,7 @@ def load_unlabelled(path: str | Path, *, schema: Schema) -> LabelledRecords:
         feature_names=schema.feature_names,
         row_bound=schema.row_bound,
         description=Path(path).name,
-        parties=("all",),
+        parties=EVERYBODY,
         party_of=np.zeros(len(entries), dtype=np.intp),
     )
 

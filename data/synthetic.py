@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from ..mechanisms.clipping import project_to_ball
+from ..mechanisms.data_shape import EVERYBODY
 from ..mechanisms.errors import require_positive, require_positive_int
 from .records import LabelledRecords
 
@@ -40,6 +41,6 @@ def synthetic_records(
         feature_names=tuple(f"x{i}" for i in range(features)),
         row_bound=1.0,
         description=f"synthetic, {count} records of {features} features",
-        parties=("all",),
+        parties=EVERYBODY,
         party_of=np.zeros(count, dtype=np.intp),
     )

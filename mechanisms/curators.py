@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .collectives import ONE_PROCESS, Collectives
+from .data_shape import EVERYBODY
 from .errors import (
     InvalidParameter,
     UnprotectedReleaseError,
@@ -49,7 +50,7 @@ from .protocols import EventSink, FloatArray
 from .quiet import quietly
 from .refusals import refuse_seconds, require_itself
 from .sample import Sample
-from .sampling import ExactSampler, Sampler
+from .sampling import ExactSampler, Sampler, require_fair
 from .sensitive import Sensitive
 from .sensitivity import Sensitivity, float_up
 from .subsampling import (
@@ -92,6 +93,11 @@ class Release:
     event: Event
     scale: float
     stand_in: FloatArray | None = None
+
+
+def _payers(sensitive: Sensitive) -> tuple[str, ...]:
+    """Return the parties whose records pay for a release; none where everybody's do."""
+    return () if sensitive.parties == EVERYBODY else sensitive.parties
 
 
 class Curator(Inside, ABC):
@@ -156,7 +162,7 @@ class Curator(Inside, ABC):
             return self._release_gaussian(
                 sensitive, noise_std, noise_multiplier, (round, release, audience)
             )
-        context = Context(sensitive.parties, round, release, audience)
+        context = Context(_payers(sensitive), round, release, audience)
         step, scale = noisy_step(sensitive, mechanism, partial(self._price, sensitive))
         message = self._deliver(Release(sensitive, Event(step, context), scale))
         message.setflags(write=False)
@@ -187,7 +193,7 @@ class Curator(Inside, ABC):
         require_itself("sensitive", sensitive, Sensitive)
         if sensitive.sampled_part is not None:
             sensitive.sampled_part.draw.use(self)
-        context = Context(sensitive.parties, round, release, audience)
+        context = Context(_payers(sensitive), round, release, audience)
         event = Event(UnprotectedRelease(reason), context)
         message = self._deliver(Release(sensitive, event, 0.0, stand_in))
         message.setflags(write=False)
@@ -210,7 +216,7 @@ class Curator(Inside, ABC):
             if part is None
             else part.mapped(price).mechanism(noise_std)
         )
-        context = Context(sensitive.parties, *where)
+        context = Context(_payers(sensitive), *where)
         if part is not None:
             part.draw.use(self)
         message = self._deliver(Release(sensitive, Event(mechanism, context), noise_std))
@@ -255,7 +261,8 @@ class SamplingCurator(Curator):
         record: whether to keep the transcript.
 
     Raises:
-        InvalidParameter: trials of noise that nobody can draw again, which only a release needs.
+        InvalidParameter: trials of noise that nobody can draw again, which only a release needs;
+            a sampler of one's own whose words are not of 64 bits that change.
 
     `release` raises `UnprotectedReleaseError` for trials on an analyst's handle, and `ForkedCopy`
     in another process than that which made the curator.
@@ -268,6 +275,7 @@ class SamplingCurator(Curator):
             require_positive_int("trials", trials)
             if sampler.provenance.seed is None:
                 raise InvalidParameter("trials", trials, "None unless the sampler is seeded")
+        require_fair(sampler)
         self._sink = sink
         self._sampler = sampler
         self._provenance = replace(sampler.provenance, trials=trials)

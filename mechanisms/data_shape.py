@@ -21,6 +21,10 @@ from .refusals import Closed
 from .sensitivity import Sensitivity, mean_of_bounded, strongly_convex_argmin
 from .stated_loss import assuming
 
+EVERYBODY = ("all",)
+"""The parties of data whose holder names none. Events about them name nobody either, so that every
+record pays: another handle of the run may hold the same records under names."""
+
 
 @dataclass(frozen=True, slots=True)
 class DataShape(Closed):

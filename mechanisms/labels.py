@@ -116,7 +116,9 @@ class RealLabels(Closed):
 
     def require(self, labels: _Labels) -> None:
         """Raise `InvalidParameter` naming the first record whose label is not allowed."""
-        _require(np.abs(labels) <= self.bound, f"in [-{self.bound:g}, {self.bound:g}]")
+        _require(
+            np.abs(labels) <= self.bound, f"in [-{float(self.bound):g}, {float(self.bound):g}]"
+        )
 
 
 _STEPS = 2**24

@@ -25,7 +25,7 @@ from .adjacency import Adjacency
 from .argmin import Bounds, Iteration, minimise, planned_iteration
 from .clipping import LENGTH_EXPONENT, cut_bound, cut_slopes, largest_entry
 from .cluster_records import ClusterRows
-from .data_shape import DataShape
+from .data_shape import EVERYBODY, DataShape
 from .errors import (
     InvalidParameter,
     named,
@@ -80,7 +80,8 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
         adjacency: the neighbouring relation.
         row_bound: l2 bound, within 2^-900 and 2^900; longer rows are scaled down to it.
         party_of: array of shape (n,) of indices into `parties`, or None for a single party.
-        parties: names of the parties; the record-to-party map must be public and fixed.
+        parties: names of the parties; the record-to-party map must be public and fixed. Without
+            them all records pay for every release, also for those of other handles in a run.
         n_min: under add-remove-one, and only there: public lower bound on every party's count.
         label_domain: public; -1 and +1, or classes, or real numbers up to a bound.
         party_counts: in place of `n_min`, and under any relation: public lower bounds on each
@@ -103,7 +104,7 @@ class PrivateDataset(PrivateHandle[DataShape, Records]):
         adjacency: Adjacency | str,
         row_bound: float,
         party_of: np.ndarray[Any, np.dtype[np.integer[Any]]] | None = None,
-        parties: tuple[str, ...] = ("all",),
+        parties: tuple[str, ...] = EVERYBODY,
         n_min: int | None = None,
         label_domain: LabelDomain = SIGNS,
         party_counts: tuple[int, ...] = (),

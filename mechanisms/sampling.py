@@ -40,6 +40,10 @@ _KINDS = {
 }
 
 
+_TRIED = 512
+"""Words that a sampler of one's own shows before it is believed."""
+
+
 class Sampler(Protocol):
     """A source of noise that says where it comes from."""
 
@@ -68,7 +72,7 @@ class ExactSampler(ABC):
 
     @abstractmethod
     def words(self, count: int) -> Words:
-        """Return `count` fresh words of 64 independent fair bits."""
+        """Return `count` fresh words of 64 independent fair bits, as uint64 of shape (count,)."""
 
     def gaussian(self, value: FloatArray, noise_std: float) -> FloatArray:
         """Return `value` on the noise's lattice plus exactly rounded normal noise."""
@@ -124,6 +128,28 @@ def _require_words(name: str, number: int) -> None:
     """Raise `InvalidParameter` unless this is a whole number that a generator can be seeded by."""
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < 2**128:
         raise InvalidParameter(name, number, "a whole number in [0, 2**128)")
+
+
+def require_fair(sampler: Sampler) -> None:
+    """Raise `InvalidParameter` unless 512 words have 64 bits, each of which is 0 and 1 somewhere.
+
+    Words of 32 bits, as some generators of NumPy give, would make no noise of any kind. Fair ones
+    are refused with a probability below 2^-504. Our own need no trial, which would take from a
+    seed's stream, nor does noise that is made of no words.
+    """
+    if not isinstance(sampler, ExactSampler) or type(sampler).words in _OURS:
+        return
+    words = sampler.words(_TRIED)
+    kind = getattr(words, "dtype", type(words).__name__)
+    if kind != np.uint64 or np.shape(words) != (_TRIED,):
+        raise InvalidParameter(
+            "words", f"{kind} of shape {np.shape(words)}", f"uint64 of shape ({_TRIED},)"
+        )
+    stuck = int(~np.bitwise_or.reduce(words) | np.bitwise_and.reduce(words))
+    if stuck:
+        raise InvalidParameter(
+            "words", f"{stuck.bit_count()} of 64 bits that never change", "64 fair bits each"
+        )
 
 
 @refuse_seconds
@@ -200,3 +226,7 @@ class SimulationSampler(_Seeded):
         """Return independent uniform values in (0, 1], the next of the seed's stream."""
         require_own_process(self._process, "a sampler")
         return 1.0 - self._generator.random(shape)
+
+
+_OURS = (SystemSampler.words, SeededSampler.words)
+"""Sources of words that need no trial."""

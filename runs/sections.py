@@ -3,7 +3,7 @@
 Everything here is public. `demo.toml` beside this file is the example of every section.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from enum import Enum
 from math import inf
 from pathlib import Path
@@ -381,6 +381,12 @@ class Noise(Section, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         """Without the seed: a notebook prints the last value of a cell."""
         return f"Noise(sampler={self.sampler.value}{'' if self.seed is None else ', seed=kept'})"
+
+    def __rich_repr__(self) -> Iterator[tuple[str, str]]:
+        """As `__repr__`, for whom `rich` prints: msgspec's own would show the seed."""
+        yield "sampler", self.sampler.value
+        if self.seed is not None:
+            yield "seed", "kept"
 
     def __post_init__(self) -> None:
         if (self.seed is None) != (self.sampler is SamplerName.SYSTEM):

@@ -34,6 +34,10 @@ _NUMBER = re.compile(
 )
 """What names no column and is common in a record: a number, a date, an amount, a missing value."""
 
+_NAME = re.compile(r"[%#]? ?[^\W\d][\w \-./%&#$€£°+*?!'’,()\[\]]*")
+"""What a header's cell is: it begins with a letter, and holds none of the quotes, colons, braces
+and equality signs by which records of other kinds are told (JSON, XML, YAML, logs, SQL)."""
+
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 """What no text has in a line; a tab may divide cells."""
 
@@ -49,8 +53,9 @@ def column_names(path: Path, *, delimiter: str = ",") -> tuple[str, ...]:
     columns; nothing else is read.
 
     Names go into files that are no secret. A first line that could be a record is refused, in words
-    that quote none of it: with a cell that is empty, there twice, or begins with a number. A record
-    of different words alone cannot be told from a header.
+    that quote none of it: with a cell that is empty, there twice, or begins with a number, or with
+    signs that lines of JSON, XML or logs have. A record of different words alone cannot be told
+    from a header.
 
     Args:
         path: of the file: UTF-8, compressed or not, or Parquet.
@@ -70,11 +75,19 @@ def column_names(path: Path, *, delimiter: str = ",") -> tuple[str, ...]:
                 "is empty, begins with a number, or is there twice. Put a line of names above it, "
                 "of words alone"
             )
+        if kind != ".parquet" and _NAME.fullmatch(name) is None:
+            raise SchemaError(
+                f"{path}: the first line must name the columns, and may be a record of another "
+                f"kind of file: cell {number} must begin with a letter, and hold no quotes, "
+                "colons, braces, or signs of equality"
+            )
     return names
 
 
 def _header(path: Path, delimiter: str) -> tuple[str, ...]:
     """Return the cells of a text file's first line, without outer blanks.
+
+    It is read as bytes: decoding a file looks further ahead, at records.
 
     Args:
         path: of the file.

@@ -202,7 +202,13 @@ def new_folder(
 
 
 def _made(file: Path) -> bool:
-    """Return whether an empty file could be made: False where it is there, or another made it."""
+    """Return whether an empty file could be made: False where it is there, or another made it.
+
+    The operating system decides between two that try at one moment.
+
+    Args:
+        file: in a folder that is there.
+    """
     with suppress(FileExistsError):
         file.touch(exist_ok=False)
         return True

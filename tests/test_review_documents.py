@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from rich.pretty import pretty_repr
 from scipy import sparse
 from scipy.optimize import brentq
 from scipy.special import ndtr
@@ -254,6 +255,7 @@ def test_no_configuration_prints_the_seed_of_its_noise(tmp_path: Path) -> None:
     configuration = read_configuration(_run_file(tmp_path / "run", []))
     assert configuration.noise.seed == 7
     assert "seed=7" not in repr(configuration) + str(configuration.noise)
+    assert "7" not in pretty_repr(configuration.noise)
 
 
 def test_held_out_records_show_in_nothing_that_is_for_others(tmp_path: Path) -> None:

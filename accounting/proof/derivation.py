@@ -36,12 +36,20 @@ GIVEN = "taken for granted: "
 DISJOINT_RECORDS = (
     "every record belongs to one party, and who holds which record is public and fixed"
 )
-ONE_PARTY = "all records of a unit live with one party"
-"""What the price of a unit rests on where parties pay differently and not only by Gaussian steps:
-curves of several kinds may cross, and the dearest of one kind need not dominate a mixture."""
 DISJOINT_COLUMNS = (
     "every column belongs to one party, and who holds which column is public and fixed"
 )
+
+
+def held_apart(adjacency: Adjacency | None) -> str:
+    """Return the assumption of parallel composition over parties."""
+    columns = adjacency is Adjacency.REPLACE_FEATURE_COLUMN
+    return DISJOINT_COLUMNS if columns else DISJOINT_RECORDS
+
+
+ONE_PARTY = "all records of a unit live with one party"
+"""What the price of a unit rests on where parties pay differently and not only by Gaussian steps:
+curves of several kinds may cross, and the dearest of one kind need not dominate a mixture."""
 STOPPING = (
     "the number of events and the time of stopping do not depend on what was released, or all of "
     "the plan is in the list"

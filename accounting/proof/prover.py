@@ -48,8 +48,6 @@ from ..pure import largest_loss
 from ..renyi.amplification import assumed_of_sample, in_one_batch, require_amplification
 from ..renyi.rdp import is_sampled
 from .derivation import (
-    DISJOINT_COLUMNS,
-    DISJOINT_RECORDS,
     FILTERED,
     ONE_PARTY,
     Exposure,
@@ -58,6 +56,7 @@ from .derivation import (
     PrivacyNotion,
     Step,
     exposures,
+    held_apart,
     written,
 )
 from .losses import Composed, Counts, epsilon_upper, laplace_epsilon, suggested
@@ -345,7 +344,7 @@ class Search:
             "events",
             premises=tuple(views),
             group=dearest.group,
-            assumptions=frozenset({_held_apart(self._adjacency)} if named else ()) | _spread(views),
+            assumptions=frozenset({held_apart(self._adjacency)} if named else ()) | _spread(views),
         )
 
     def _composed(self, exposure: Exposure, family: _Family) -> Step:
@@ -506,12 +505,6 @@ def _spread(views: Sequence[Step]) -> frozenset[str]:
     one = views[0]
     curved = isinstance(one.notion, Rdp) or (isinstance(one.notion, ApproxDp) and one.notion.delta)
     return frozenset({ONE_PARTY} if len(views) > 1 and one.group > 1 and curved else ())
-
-
-def _held_apart(adjacency: Adjacency) -> str:
-    """Return the assumption of parallel composition over parties."""
-    columns = adjacency is Adjacency.REPLACE_FEATURE_COLUMN
-    return DISJOINT_COLUMNS if columns else DISJOINT_RECORDS
 
 
 def _declared(sensitivity: Sensitivity) -> frozenset[str]:

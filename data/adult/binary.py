@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ...mechanisms.data_shape import EVERYBODY
 from ..files import Table, read_table
 from ..records import LabelledRecords
 from ..schema import CategoricalColumn, Schema, read_schema
@@ -74,7 +75,7 @@ def load_adult_binary() -> LabelledRecords:
         feature_names=tuple(name for group in names.values() for name in group),
         row_bound=1.0,
         description="UCI Adult (Becker and Kohavi, 1996) as 123 binary features",
-        parties=("all",),
+        parties=EVERYBODY,
         party_of=np.zeros(len(labels), dtype=np.intp),
     )
 

@@ -113,6 +113,18 @@ def test_parts_of_a_batch_hold_no_record_twice(sampling: str) -> None:
         )
 
 
+@pytest.mark.parametrize("sampling", ["shuffled", "none"])
+def test_that_parts_of_a_batch_share_no_record_is_said(sampling: str) -> None:
+    """A loop that ends no step with its epoch has a record of two epochs in one step."""
+    stated = {"sampling": sampling, "adjacency": "zero-out-one", "records": 12, "batch": 3}
+    one, two = (
+        training.epsilon(noise_multiplier=1.0, delta=1e-5, steps=4, accumulation=parts, **stated)
+        for parts in (1, 2)
+    )
+    said = "no record is in two of the 2 parts of a batch"
+    assert (said in one.guarantee.assumptions, said in two.guarantee.assumptions) == (False, True)
+
+
 def test_a_percentage_for_a_rate_is_refused_with_its_fraction() -> None:
     stated = {"steps": 10, "sampling": "poisson", "adjacency": ADD_REMOVE}
     with pytest.raises(InvalidParameter, match=r"rate=5\.0 must be in \[0, 1\]; 5 % is 0\.05"):

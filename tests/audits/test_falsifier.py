@@ -1,5 +1,6 @@
 """The falsifier: it refutes false lemmas by itself and leaves true ones alone."""
 
+from fractions import Fraction
 from math import sqrt
 
 import numpy as np
@@ -78,6 +79,15 @@ def test_the_pair_that_is_found_is_a_pair_of_the_domain() -> None:
         if adjacency is Adjacency.ZERO_OUT_ONE:
             assert not second.rows[0].any()
             assert second.labels[0] == 0
+
+
+def test_no_row_is_longer_than_its_bound_by_a_bit() -> None:
+    """One in two was, by a few: a program that refuses such rows was accused of its refusals."""
+    domain = ReplacedRecord(count=5, features=3, adjacency=Adjacency.REPLACE_ONE)
+    generator = np.random.default_rng(3)
+    for _ in range(200):
+        rows = domain.pair(generator.uniform(-2.0, 2.0, domain.dimension)).dataset.rows
+        assert all(sum(Fraction(x) ** 2 for x in row) <= 1 for row in rows)
 
 
 def test_random_points_of_a_flipped_column_are_neighbours() -> None:

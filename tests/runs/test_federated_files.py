@@ -190,7 +190,7 @@ def test_no_run_goes_into_the_folder_of_a_federation_that_broke_off(tmp_path: Pa
     with Journal(tmp_path / "journal.sqlite"):
         pass
     with pytest.raises(FileExistsError):
-        new_folder(tmp_path, "run")
+        new_folder(tmp_path, "run", first="configuration.toml")
 
 
 def test_a_ledger_is_no_journal(tmp_path: Path) -> None:

@@ -80,6 +80,29 @@ def test_a_first_line_that_may_be_a_record_is_refused_without_a_word_of_it(
     assert not any(cell in str(refused.value) for cell in ("secret", "Berlin", "1980", "$12"))
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"age": 44, "town": "secret", "income": "high"}',
+        '["secret", "high"]',
+        "{'age': 44, 'town': 'secret'}",
+        "<record><name>secret</name></record>",
+        "name: secret",
+        "- name: secret",
+        "user=secret",
+        "INSERT INTO people VALUES ('secret', 44)",
+        "secret@example.org,high",
+    ],
+)
+def test_a_line_of_another_kind_of_file_is_no_header(tmp_path: Path, line: str) -> None:
+    """The first record of JSON lines was written into the schema, value by value."""
+    table = tmp_path / "people.jsonl"
+    table.write_text(line + "\n")
+    with pytest.raises(SchemaError, match="may be a record") as refused:
+        column_names(table)
+    assert "secret" not in str(refused.value)
+
+
 @pytest.mark.parametrize("divider", [";", "\t", "|"])
 def test_a_line_that_something_else_divides_is_refused_without_a_word_of_it(
     tmp_path: Path, divider: str
@@ -131,8 +154,10 @@ def test_a_file_with_control_characters_is_no_text(tmp_path: Path) -> None:
 
 def test_names_that_are_no_numbers_are_a_header(tmp_path: Path) -> None:
     table = tmp_path / "people.csv"
-    table.write_text("_id,% growth,Größe,x1,education-num,nationality,infant,#no,年齢\n")
-    assert len(column_names(table)) == 9
+    table.write_text(
+        "_id,% growth,Größe,x1,education-num,nationality,infant,#no,年齢,temp. [°C],pay ($/h)\n"
+    )
+    assert len(column_names(table)) == 11
 
 
 @given(st.text(st.characters(exclude_categories=("Cs",))))

@@ -1,0 +1,119 @@
+"""Handles without names pay with everybody; samplers of one's own show 64 bits that change."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpledger as dp
+from dpledger.accounting import Budget, MemoryLedger, certify, verify
+from dpledger.accounting.ledger.budget import BudgetExceeded
+from dpledger.accounting.numbers.notions import ApproxDp
+from dpledger.mechanisms import (
+    Adjacency,
+    EventList,
+    ExactSampler,
+    InvalidParameter,
+    PrivateDataset,
+    Provenance,
+    SamplingCurator,
+    SystemSampler,
+)
+from dpledger.solvers import LinearLoss
+
+REPLACE = Adjacency.REPLACE_ONE
+APART = "every record belongs to one party, and who holds which record is public and fixed"
+ROWS, LABELS = np.tile([[0.6, 0.8]], (80, 1)), np.where(np.arange(80) % 3 > 0, 1.0, -1.0)
+
+
+def handle(**named: Any) -> PrivateDataset:
+    """Return a handle of the same eighty records."""
+    return PrivateDataset(ROWS, LABELS, adjacency=REPLACE, row_bound=1.0, **named)
+
+
+BY_NAME = {"parties": ("north", "south"), "party_of": np.repeat([0, 1], 40)}
+
+
+def release(held: PrivateDataset, curator: SamplingCurator, at: int) -> None:
+    """Release a gradient at noise of twice its sensitivity: mu 1/2."""
+    gradient = held.mean_gradient(LinearLoss(), np.zeros(2))
+    curator.release(gradient, round=at, release="gradient", noise_multiplier=2.0)
+
+
+@pytest.mark.parametrize("first", [{}, {"parties": ("all",)}])
+@pytest.mark.parametrize("second", [{}, BY_NAME])
+def test_records_without_a_party_pay_for_what_is_released_of_named_ones_too(
+    first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    """Their default name was a party like any other, and both paid for the dearer of two only."""
+    sink = EventList()
+    curator = SamplingCurator(sink, SystemSampler())
+    for at, held in enumerate((handle(**first), handle(**second)), 1):
+        release(held, curator, at)
+    found = dp.guarantee(sink.events, delta=1e-5)
+    assert found.mu.upper_float == pytest.approx(0.5**0.5, rel=1e-9)
+    proved = verify(certify(sink.events, delta=1e-5).to_json_bytes())
+    alone = dp.guarantee(sink.events[:1], delta=1e-5)
+    assert Fraction(proved.values[1]) >= Fraction(found.epsilon.lower_float)
+    assert found.epsilon.lower_float > 1.3 * alone.epsilon.upper_float
+
+
+def test_a_budget_counts_both() -> None:
+    ledger = MemoryLedger()
+    alone = EventList()
+    release(handle(), SamplingCurator(alone, SystemSampler()), 1)
+    once = dp.guarantee(alone.events, delta=1e-5).epsilon.upper_float
+    ledger.set_budget(Budget(ApproxDp(1.2 * once, 1e-5), adjacency=REPLACE))
+    curator = SamplingCurator(ledger.run("both", configuration_hash="x"), SystemSampler())
+    release(handle(), curator, 1)
+    with pytest.raises(BudgetExceeded):
+        release(handle(**BY_NAME), curator, 2)
+
+
+def test_a_guarantee_says_that_records_belong_to_one_party_where_it_counts_on_it() -> None:
+    """Certificates said so, and what is printed without one did not."""
+    for named, said in (({}, ()), ({"parties": ("only",)}, ()), (BY_NAME, (APART,))):
+        sink = EventList()
+        release(handle(**named), SamplingCurator(sink, SystemSampler()), 1)
+        assert dp.guarantee(sink.events, delta=1e-5).assumptions == said
+
+
+class Own(ExactSampler):
+    """Words of a generator of one's own."""
+
+    def __init__(self, words: Callable[[int], Any]) -> None:
+        self._words = words
+
+    @property
+    def provenance(self) -> Provenance:
+        return Provenance("exact-own", None)
+
+    def words(self, count: int) -> Any:
+        return self._words(count)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        np.random.MT19937().random_raw,  # uint64 by its type, below 2^32 all the same
+        lambda count: np.random.PCG64().random_raw(count).astype(np.uint32),
+        lambda count: np.random.PCG64().random_raw(count).view(np.int64),
+        lambda count: np.random.PCG64().random_raw(count).tolist(),
+        lambda count: np.random.PCG64().random_raw(count)[: count // 2],
+        lambda count: np.random.PCG64().random_raw(count) | np.uint64(1),
+    ],
+)
+def test_words_that_are_not_of_64_fair_bits_are_refused_before_anything_is_released(
+    words: Callable[[int], Any],
+) -> None:
+    """Words of 32 bits made no noise of any kind, at full price; other types fell when paid."""
+    with pytest.raises(InvalidParameter, match=r"uint64 of shape|64 fair bits"):
+        SamplingCurator(EventList(), Own(words))
+
+
+def test_words_of_a_good_generator_are_taken() -> None:
+    sink = EventList()
+    release(handle(), SamplingCurator(sink, Own(np.random.PCG64().random_raw)), 1)
+    assert len(sink.events) == 1

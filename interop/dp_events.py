@@ -25,6 +25,7 @@ from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.errors import (
     Number,
     require_nonnegative,
+    require_number,
     require_positive,
     require_positive_int,
     require_rate,
@@ -391,6 +392,7 @@ def _repeat_and_select(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
     """
     shape = fields["shape"]
     require_positive("mean", fields["mean"])
+    require_number("shape", shape, "in [0, inf)")
     if not 0 <= shape < inf:
         raise Untranslatable(
             f"RepeatAndSelectDpEvent with shape={shape!r} must have it in [0, inf)."

@@ -143,7 +143,11 @@ def mechanisms_of_jax_privacy(
             f"{where}: cycle_length={cycle} must be read under zero-out-one with POISSON: records "
             "are dealt to groups by their place."
         )
-    size = declared(_MOVES[adjacency], _CLIPPED, adjacency=adjacency)
+    dealt = (
+        f"; the strategy's matrix has at most {cycle} bands and no column longer than 1, and "
+        f"records are dealt to the {cycle} groups by their place"
+    )
+    size = declared(_MOVES[adjacency], _CLIPPED + dealt * (cycle > 1), adjacency=adjacency)
     # a neighbour may have one record more
     if fields.has("truncated_batch_size") and fields.whole("truncated_batch_size") <= records:
         if adjacency is not Adjacency.ADD_REMOVE_ONE or not poisson:

@@ -3,10 +3,11 @@
 Everything here is public. `demo.toml` beside this file is the example of every section.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from enum import Enum
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -382,11 +383,10 @@ class Noise(Section, frozen=True, kw_only=True):
         """Without the seed: a notebook prints the last value of a cell."""
         return f"Noise(sampler={self.sampler.value}{'' if self.seed is None else ', seed=kept'})"
 
-    def __rich_repr__(self) -> Iterator[tuple[str, str]]:
-        """As `__repr__`, for whom `rich` prints: msgspec's own would show the seed."""
-        yield "sampler", self.sampler.value
-        if self.seed is not None:
-            yield "seed", "kept"
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """As `__repr__`, for what `rich` prints: msgspec's own would show the seed."""
+        kept = [] if self.seed is None else [("seed", "kept")]
+        return [("sampler", self.sampler.value), *kept]
 
     def __post_init__(self) -> None:
         if (self.seed is None) != (self.sampler is SamplerName.SYSTEM):

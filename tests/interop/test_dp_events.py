@@ -10,7 +10,13 @@ import pytest
 from scipy.stats import norm
 
 from dpledger.accounting.guarantees import guarantee
-from dpledger.interop.dp_events import Untranslatable, dp_event_of, mechanism_of
+from dpledger.interop.dp_events import (
+    Untranslatable,
+    dp_event_of,
+    mechanism_of,
+    mechanisms_of_tree,
+)
+from dpledger.interop.event_trees import EventTree
 from dpledger.mechanisms import (
     Adjacency,
     Audience,
@@ -288,3 +294,12 @@ def test_cut_batches_are_priced_above_their_library_and_uncut_ones_alike() -> No
     assert truncated(1000, 0.0)[1] == []
     with pytest.raises(Untranslatable, match="under add/remove"):
         back(peer.dp_event.TruncatedSubsampledGaussianDpEvent(100, 0.1, 20, 1.0))
+
+
+@pytest.mark.parametrize("shape", [[1.0], "1", None, True])
+def test_a_shape_that_is_no_number_is_refused_by_name(shape: object) -> None:
+    """A list ended in a bare comparison."""
+    inner = EventTree("LaplaceDpEvent", {"noise_multiplier": 1.0})
+    tree = EventTree("RepeatAndSelectDpEvent", {"event": inner, "mean": 20.0, "shape": shape})
+    with pytest.raises(InvalidParameter, match=r"shape=.* must be in \[0, inf\)"):
+        mechanisms_of_tree(tree, adjacency=Adjacency.REPLACE_ONE, sensitivity=1)

@@ -364,6 +364,14 @@ def test_imported_trainings_list_that_gradients_are_clipped(
     assert any("clip" in each for each in guarantee(events, delta=1e-5).assumptions)
 
 
+@pytest.mark.parametrize(("cycle", "said"), [(1, False), (4, True)])
+def test_what_banded_noise_asks_of_its_strategy_is_named(cycle: int, said: bool) -> None:
+    """With more bands than groups a record's noise is shared by two of its own steps."""
+    events = read_bytes("jax-privacy", text({**JAX, "cycle_length": cycle}), "x", adjacency=ZERO)
+    named = guarantee(events, delta=1e-5).assumptions
+    assert any(f"at most {cycle} bands" in each for each in named) is said
+
+
 def test_a_file_is_imported_once_and_within_the_budget(tmp_path: Path) -> None:
     file = written(tmp_path, text(STATE))
     ledger = MemoryLedger()

@@ -2,6 +2,7 @@
 
 import mpmath
 import pytest
+from tests.parameters import slow
 
 from dpledger.accounting.guarantees import (
     ONE_PARTY,
@@ -158,16 +159,16 @@ def delta_of_two_batches(at, q, sigma):
     return mpmath.quad(given, mpmath.linspace(-10, 1 / sigma + 10, 21), maxdegree=4)
 
 
-def test_a_group_that_fills_a_batch_at_each_of_two_parties_is_an_assumption():
+@pytest.mark.parametrize("parties", [[("a", "b")], *slow([("a",), ("b",)])], ids=["one", "two"])
+def test_a_group_that_fills_a_batch_at_each_of_two_parties_is_an_assumption(parties):
     one = declared(1, "a place filled otherwise", adjacency=Adjacency.REPLACE_ONE)
     batch = SampledWithReplacement(GaussianStep(one, 0.5), 1, 2)
-    shared, apart = [event(batch, "a", "b")], [event(batch, "a"), event(batch, "b")]
-    for listed in (shared, apart):
-        found = guarantee(listed, delta=DELTA, group=2)
-        assert ONE_PARTY in found.assumptions
-        assert ONE_PARTY in certify(listed, delta=DELTA, group=2).assumptions
-        assert ONE_PARTY not in guarantee(listed, delta=DELTA).assumptions
-        assert ONE_PARTY not in certify(listed, delta=DELTA).assumptions
+    shared, listed = [event(batch, "a", "b")], [event(batch, *names) for names in parties]
+    found = guarantee(listed, delta=DELTA, group=2)
+    assert ONE_PARTY in found.assumptions
+    assert ONE_PARTY in certify(listed, delta=DELTA, group=2).assumptions
+    assert ONE_PARTY not in guarantee(listed, delta=DELTA).assumptions
+    assert ONE_PARTY not in certify(listed, delta=DELTA).assumptions
     # without the assumption it is false, and what the court says of records that are spread holds
     assert delta_of_two_batches(found.epsilon.upper_float, 0.5, 0.5) > 50 * DELTA
     assert may_be_spread(shared, "epsilon", DELTA, 2)

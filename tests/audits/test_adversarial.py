@@ -8,6 +8,7 @@ from math import sqrt
 import numpy as np
 import pytest
 from tests.audits.test_metagradient import best_separation, last_models
+from tests.parameters import slow
 
 from dpledger.accounting.guarantees import guarantee
 from dpledger.audits.adversarial import adversarial_pair
@@ -30,7 +31,7 @@ def records(adjacency: Adjacency = Adjacency.REPLACE_ONE, **options) -> AuditDat
     return AuditDataset(rows, labels, adjacency=adjacency, row_bound=2.0, **options)
 
 
-@pytest.mark.parametrize("solver", [ADMM, replace(SGD, clip=0.5)])
+@pytest.mark.parametrize("solver", [ADMM, *slow(replace(SGD, clip=0.5))])
 def test_a_climbed_canary_is_seen_better_than_a_maximal_gradient_and_within_its_price(
     solver,
 ) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import norm
+from tests.parameters import slow
 
 from .conftest import Call, edited
 
@@ -114,7 +115,7 @@ def test_from_the_worst_start_a_run_pays_its_price_and_no_more(call: Call, folde
 
 @pytest.mark.parametrize(
     ("target", "algorithm"),
-    [("metagradient", "dp-sgd"), ("metagradient", "dp-admm"), ("adversarial", "pvp-admm")],
+    [("metagradient", "dp-sgd"), *slow(("metagradient", "dp-admm"), ("adversarial", "pvp-admm"))],
 )
 def test_climbed_canaries_are_seen_and_the_verdict_says_what_share_of_the_price_they_pay(
     call: Call, folder: Path, target: str, algorithm: str

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.optimize import brentq, root
+from tests.parameters import slow
 
 from dpledger.accounting.accountants import RdpAccountant
 from dpledger.accounting.composition import composed
@@ -414,7 +415,7 @@ LONG = PrAdmm(five_agents(), 100, 0.0, penalty=0.05, regularisation=0.125, toler
 @pytest.mark.parametrize(
     "solver",
     [
-        PublishedDvpAdmm(STAR, 0.0),
+        *slow(PublishedDvpAdmm(STAR, 0.0)),
         MAdmm(LONG, 1.001),
         MAdmm(replace(LONG, network=ring(5)), 1.001),
         RAdmm(LONG, 0.3),

@@ -327,8 +327,8 @@ def optimum(regularisation: float) -> np.ndarray:
 @pytest.mark.parametrize(
     ("name", "regularisation"),
     [
-        *(("star", 0.0), ("ring", 0.2)),
-        *slow(*((name, 0.0) for name in NETWORKS if name != "star"), ("path", 0.2)),
+        *(("complete", 0.0), ("ring", 0.2)),
+        *slow(*((name, 0.0) for name in NETWORKS if name != "complete"), ("path", 0.2)),
     ],
 )
 def test_without_noise_the_optimum_of_an_independent_solver_is_found(

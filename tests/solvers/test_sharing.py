@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from tests.parameters import slow
 
 from dpledger.accounting.guarantees import guarantee
 from dpledger.accounting.planning import calibrate_noise_multiplier
@@ -205,7 +206,7 @@ def pooled_optimum(weight: float) -> np.ndarray:
     ).x
 
 
-@pytest.mark.parametrize("public_labels", [True, False])
+@pytest.mark.parametrize("public_labels", [*slow(True), False])
 def test_without_noise_the_pooled_optimum_is_found(public_labels: bool) -> None:
     solver = SharingAdmm(250, 0.0, 0.1, 0.5, slope_bound=50.0, radius=50.0, tolerance=1e-8)
     dataset = private(public_labels=public_labels)

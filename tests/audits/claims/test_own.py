@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from scipy.stats import norm
+from tests.parameters import slow
 
 from dpledger.accounting.gaussian.exact import epsilon_from_delta
 from dpledger.audits.claims import ClaimVerdict, Counterexample, DerivationEvidence
@@ -120,7 +121,7 @@ def test_an_unstated_scheme_may_be_no_amplification_at_all() -> None:
 @pytest.mark.parametrize(
     ("kind", "adjacency", "stated"),
     [
-        (MechanismKind.GAUSSIAN, Adjacency.REPLACE_ONE, {"batch": 9, "records": 10}),
+        *slow((MechanismKind.GAUSSIAN, Adjacency.REPLACE_ONE, {"batch": 9, "records": 10})),
         (MechanismKind.GAUSSIAN, Adjacency.REPLACE_ONE, {"batch": 9}),
         (MechanismKind.GAUSSIAN, Adjacency.REPLACE_ONE, {"rate": 0.9}),
         (MechanismKind.GAUSSIAN, Adjacency.ZERO_OUT_ONE, {"rate": 0.9}),

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,17 +28,24 @@ def numbers(folder: Path) -> dict[str, dict[str, object]]:
     return found
 
 
-def test_parallel_results_are_those_of_one_process(tiny: Experiment, tmp_path: Path) -> None:
-    plan = {"seed": 3, "quick": True, "runs": 2}
-    measure(tiny, ExperimentPlan(jobs=1, **plan), tmp_path / "serial")
-    measure(tiny, ExperimentPlan(jobs=2, **plan), tmp_path / "parallel")
-    serial = numbers(tmp_path / "serial")
+@pytest.fixture(scope="module")
+def whole(tiny: Experiment, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+    """Results of one process, in one go: where they are kept, and themselves."""
+    folder = tmp_path_factory.mktemp("whole")
+    return folder, measure(tiny, ExperimentPlan(quick=True), folder)
+
+
+def test_parallel_results_are_those_of_one_process(
+    tiny: Experiment, tmp_path: Path, whole: tuple[Path, Any]
+) -> None:
+    measure(tiny, ExperimentPlan(jobs=2, quick=True), tmp_path)
+    serial = numbers(whole[0])
     assert len(serial) == 3 * (2 + 1)
-    assert serial == numbers(tmp_path / "parallel")
+    assert serial == numbers(tmp_path)
 
 
 def test_what_is_finished_is_not_run_again(
-    tiny: Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: tuple[Path, Any]
 ) -> None:
     kept: list[tuple[str, int | None]] = []
     keep = Store.keep
@@ -63,8 +71,7 @@ def test_what_is_finished_is_not_run_again(
     measure(tiny, plan, tmp_path / "cells")
     assert len(kept) == len(set(kept)) == 3 * (2 + 1)
     assert {p: p.stat().st_mtime_ns for p in done} == done
-    measure(tiny, plan, tmp_path / "whole")
-    assert numbers(tmp_path / "cells") == numbers(tmp_path / "whole")
+    assert numbers(tmp_path / "cells") == numbers(whole[0])
 
 
 def test_a_half_written_result_is_never_read(tiny: Experiment, tmp_path: Path) -> None:
@@ -135,10 +142,8 @@ def test_what_is_not_plain_data_has_no_key() -> None:
         canonical([1, 2])
 
 
-def test_runs_differ_and_cells_share_the_division_of_records(
-    tiny: Experiment, tmp_path: Path
-) -> None:
-    published, repaired, free = measure(tiny, ExperimentPlan(quick=True), tmp_path)
+def test_runs_differ_and_cells_share_the_division_of_records(whole: tuple[Path, Any]) -> None:
+    published, repaired, free = whole[1]
     assert published.traces[0].values != published.traces[1].values
     # the cell without noise differs between runs by its records only
     assert free.traces[0].values != free.traces[1].values

@@ -863,7 +863,7 @@ def test_what_a_handler_of_a_signal_does_in_between_counts_once(
     assert bool(refused) is spends
 
 
-@pytest.mark.parametrize("first", quick((3, 5), range(1, 8)))
+@pytest.mark.parametrize("first", quick((3,), range(1, 8)))
 def test_no_interrupt_locks_a_folder_for_others(tmp_path: Path, first: int) -> None:
     """A lock whose descriptor was lost held every ledger of the folder until the process ended."""
     for line in count(first, 7):

@@ -111,7 +111,7 @@ def two_steps(epsilon: float, rate: float, mu: float, order: Order) -> float:
     [
         (1e-2, 1.0, 1e-4, 2e-4),
         (1e-4, 1.0, 1e-6, 1e-3),
-        (1e-6, 0.25, 1e-8, 1e-4),
+        pytest.param(1e-6, 0.25, 1e-8, 1e-4, marks=pytest.mark.slow),
         pytest.param(1e-6, 2.0, 1e-8, 0.3, marks=pytest.mark.slow),
         pytest.param(0.3, 2.0, 1e-6, 1e-4, marks=pytest.mark.slow),
     ],

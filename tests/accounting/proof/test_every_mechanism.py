@@ -156,7 +156,7 @@ def confirmed(run, delta, group=1, fineness=None):
 SEEN_BY_OTHERS = {
     *("mixture, released", "mixture, sample told", "mixture, zero out", "mixture, add or remove"),
     *("parties", "parties inside", "two kinds of laplace", "unlikely answers", "many kinds"),
-    *("fixed batch laplace", "two coordinates"),
+    *("fixed batch laplace", "two coordinates", "sampled almost always"),
 }
 """Runs whose rules others here use too: checked with the slow tests."""
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy import stats
+from tests.parameters import slow
 
 from dpledger.accounting import guarantee
 from dpledger.accounting.ledger import MemoryLedger, SqliteLedger
@@ -257,7 +258,7 @@ def test_opacus_reserves_each_step_and_its_epsilon_is_the_ledgers(tmp_path: Path
 
 @pytest.mark.parametrize(
     ("rate", "batches", "noise", "delta"),
-    [(0.05, 4, 0.8, 1e-5), (0.01, 8, 1.0, 1e-6), (0.2, 3, 2.0, 1e-5)],
+    [(0.05, 4, 0.8, 1e-5), *slow((0.01, 8, 1.0, 1e-6), (0.2, 3, 2.0, 1e-5))],
 )
 def test_accumulated_batches_pay_for_a_record_that_is_in_several(rate, batches, noise, delta):
     """Of k independent batches a record is in M ~ Bin(k, q), and moves their sum by M.

@@ -28,6 +28,7 @@ import numpy as np
 
 from . import rounding as rounded
 from .clipping import largest_entry, longest_up, project_to_ball
+from .data_shape import EVERYBODY
 from .errors import DpledgerError, InvalidParameter, UnprotectedFunction, require_nonnegative
 from .operator_norm import operator_norm_up
 from .protocols import FloatArray
@@ -272,7 +273,8 @@ class Sensitive(Closed):
     def concatenated_disjoint(self, second: "Sensitive") -> "Sensitive":
         """Return the rows of two blocks of disjoint parties, one under the other."""
         require_itself("second", second, Sensitive)
-        named = self.parties and second.parties  # without names, any record may enter both
+        # without names, any record may enter both
+        named = all(each.parties not in ((), EVERYBODY) for each in (self, second))
         shared = set(self.parties) & set(second.parties)
         if not named or shared or self.dimension != second.dimension:
             raise InvalidParameter(

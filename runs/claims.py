@@ -29,6 +29,7 @@ from ..audits.claims.own import OwnPromise, judged_events
 from ..audits.claims.own_function import judged_function, load_function, reference
 from ..audits.claims.policy import Check, final_verdict
 from ..audits.falsifier import ReplacedRecord
+from ..audits.visible_text import in_a_line
 from ..data.strict import ConfigurationError
 from ..interop import read
 from ..mechanisms.adjacency import Adjacency
@@ -59,18 +60,18 @@ def judge_claim_file(path: Path, *, run_code: bool = False) -> JudgedPromise:
     the policy of verdicts, which weighs whether settings were tuned on the records
     (`final_verdict`).
     """
-    claim = read_claim(path)
+    claim, planned = read_claim(path), tuple[Check, ...]()
     if claim.function is not None:
         finding = _of_function(path, claim, claim.function, run_code=run_code)
     elif claim.run is not None:
-        finding = _of_plan(file_beside(path, claim.run), claim)
+        finding, planned = _of_plan(file_beside(path, claim.run), claim)
     else:
         finding = claim.judged()
     accounted = claim.tuning is not Tuning.UNACCOUNTED
     finding = final_verdict(finding, accounted_tuning=accounted)
     priced = [each for each in finding.evidence if isinstance(each, DerivationEvidence)]
     assumed = [text for each in priced for text in _assumed(each.events, each.delta)]
-    return JudgedPromise(claim.title, finding, _granted(assumed), claim.missing)
+    return JudgedPromise(claim.title, finding, (*planned, *_granted(assumed)), claim.missing)
 
 
 def judge_foreign_file(
@@ -180,8 +181,8 @@ def _of_function(path: Path, claim: ClaimFile, function: Function, *, run_code: 
     return judged_function(released, domain, claim.promise.sensitivity)
 
 
-def _of_plan(path: Path, claim: ClaimFile) -> Finding:
-    """Judge what a run's configuration plans; no record is read.
+def _of_plan(path: Path, claim: ClaimFile) -> tuple[Finding, tuple[Check, ...]]:
+    """Judge what a run's configuration plans, and say for whom; no record is read.
 
     Args:
         path: the configuration, beside the claim's file.
@@ -195,8 +196,11 @@ def _of_plan(path: Path, claim: ClaimFile) -> Finding:
             f"{path}: Expected the claim's adjacency {stated.value} instead got {planned.value}."
         )
     # the promise is to whom the run plans for: a person with several records pays for all of them
-    group = configuration.privacy.group
-    return judged_events(plan(configuration).events, claim.promise.made(), group=group)
+    privacy = configuration.privacy
+    finding = judged_events(plan(configuration).events, claim.promise.made(), group=privacy.group)
+    taken = "" if claim.unit is None else f"; taken to be the claim's, {in_a_line(claim.unit)!r}"
+    unit = f"a {privacy.unit_text}, as the run plans for{taken}"
+    return finding, (Check("relation", planned.value), Check("unit", unit))
 
 
 def _require_small(path: Path, configuration: Configuration) -> None:

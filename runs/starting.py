@@ -41,6 +41,9 @@ and equality signs by which records of other kinds are told (JSON, XML, YAML, lo
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 """What no text has in a line; a tab may divide cells."""
 
+_LATER_NUMBER = re.compile(r"\s[\W_]*\d")
+"""A word of a cell that begins with a number: of a record that blanks divide, or of an address."""
+
 _DIVIDED = re.compile(r"[;\t|]")
 """What divides a cell that was not divided where it should be."""
 
@@ -53,9 +56,9 @@ def column_names(path: Path, *, delimiter: str = ",") -> tuple[str, ...]:
     columns; nothing else is read.
 
     Names go into files that are no secret. A first line that could be a record is refused, in words
-    that quote none of it: with a cell that is empty, there twice, or begins with a number, or with
-    signs that lines of JSON, XML or logs have. A record of different words alone cannot be told
-    from a header.
+    that quote none of it: with a cell that is empty, there twice, or has a word that begins with a
+    number, or signs that lines of JSON, XML or logs have. A record of different words alone cannot
+    be told from a header.
 
     Args:
         path: of the file: UTF-8, compressed or not, or Parquet.
@@ -69,11 +72,12 @@ def column_names(path: Path, *, delimiter: str = ",") -> tuple[str, ...]:
         raise SchemaError(f"{path}: must be a text or a Parquet file; NumPy's begin with no header")
     names = parquet_names(path) if kind == ".parquet" else _header(path, delimiter)
     for number, name in enumerate(names, 1):
-        if not name or any(map(_NUMBER.match, _DIVIDED.split(name))) or name in names[: number - 1]:
+        numbers = any(map(_NUMBER.match, _DIVIDED.split(name))) or _LATER_NUMBER.search(name)
+        if not name or numbers or name in names[: number - 1]:
             raise SchemaError(
                 f"{path}: the first line must name the columns, and may be a record: cell {number} "
-                "is empty, begins with a number, or is there twice. Put a line of names above it, "
-                "of words alone"
+                "is empty, has a word that begins with a number, or is there twice. Put a line of "
+                "names above it, of words alone"
             )
         if kind != ".parquet" and _NAME.fullmatch(name) is None:
             raise SchemaError(

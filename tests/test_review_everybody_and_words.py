@@ -20,6 +20,7 @@ from dpledger.mechanisms import (
     Provenance,
     SamplingCurator,
     SystemSampler,
+    concatenate_disjoint,
 )
 from dpledger.solvers import LinearLoss
 
@@ -117,3 +118,12 @@ def test_words_of_a_good_generator_are_taken() -> None:
     sink = EventList()
     release(handle(), SamplingCurator(sink, Own(np.random.PCG64().random_raw)), 1)
     assert len(sink.events) == 1
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_unnamed_records_are_no_party_beside_others(swapped: bool) -> None:
+    """Rows of disjoint parties cost what the dearer one does; unnamed records may be in both."""
+    named = PrivateDataset(ROWS, LABELS, adjacency=REPLACE, row_bound=1.0, parties=("north",))
+    parts = [each.mean_gradient(LinearLoss(), np.zeros(2)) for each in (handle(), named)]
+    with pytest.raises(InvalidParameter, match="of other parties"):
+        concatenate_disjoint(*(reversed(parts) if swapped else parts))

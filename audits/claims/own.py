@@ -282,6 +282,7 @@ def judged(
         doubled: delta_left(
             promise.delta,
             [(r.delta_of_step(doubled=doubled), (r.rounds or 1) * fits) for r in private],
+            kept=isinstance(promise, PromisedEpsilon),
         )
         for doubled in (False, True)
     }

@@ -150,7 +150,9 @@ def _tells_all(mechanism: Mechanism, delta: float) -> bool:
             return Fraction(1, records) > delta and _tells_all(event, delta)
 
 
-def delta_left(delta: float, steps: Sequence[tuple[float, int]]) -> float | None:
+def delta_left(
+    delta: float, steps: Sequence[tuple[float, int]], *, kept: bool = True
+) -> float | None:
     """Return the delta that is left for the pure parts of (epsilon, delta)-DP steps, rounded down.
 
     Each of the steps, `times` of `step_delta`, is dominated by one that tells all with probability
@@ -158,15 +160,23 @@ def delta_left(delta: float, steps: Sequence[tuple[float, int]]) -> float | None
     where that is negative.
 
     Source: Kairouz, Oh, Viswanath 2015, Theorem 3.3.
+
+    Args:
+        delta: of the promise.
+        steps: the delta of each, and how often it ran.
+        kept: whether the promise has a delta, of which steps may take a part. One in rho or mu has
+            none: what tells all with any probability is of no rho and no mu.
     """
     steps = [(each, times) for each, times in steps if each > 0]
     if not steps:
         return delta
+    if not kept:
+        return None
     if len(steps) == 1 and steps[0][1] == 1 and steps[0][0] == delta:
         return 0.0
     with precision(_BITS):
-        kept = sum(times * (-ball_of(each)).log1p() for each, times in steps)
-        left = -((-ball_of(delta)).log1p() - kept).expm1()
+        spared = sum(times * (-ball_of(each)).log1p() for each, times in steps)
+        left = -((-ball_of(delta)).log1p() - spared).expm1()
         lower = Enclosure.from_ball(left).lower_float
     return lower if lower >= 0 else None
 

@@ -182,6 +182,20 @@ def test_a_plan_is_judged_by_its_configuration(call: Call, folder: Path) -> None
     assert call("claims", "check", write(folder, text.format(1.9))).status == 1
 
 
+def test_whom_a_plan_is_for_is_said_beside_whom_the_claim_is_about(
+    call: Call, folder: Path
+) -> None:
+    """A claim about persons was judged by a plan for records, and nothing said so."""
+    text = 'run = "run.toml"\n{}[promise]\nepsilon = 2.1\ndelta = 1e-5\n'
+    silent = call("claims", "check", write(folder, text.format(""))).out
+    said = call("claims", "check", write(folder, text.format('unit = "a patient"\n'))).out
+    for answer in (silent, said):
+        assert "relation" in answer
+        assert "replace-one" in answer
+        assert "a record, as the run plans for" in answer
+    assert "taken to be the claim's, 'a patient'" in said
+
+
 # --- functions ---------------------------------------------------------------------------------
 
 

@@ -68,6 +68,9 @@ def test_a_header_that_names_nothing_is_refused(tmp_path: Path, content: bytes) 
         "secret,NaN",
         "secret,½",
         '"secret, north;12",Berlin',
+        "secret 5.1 3.5 1.4",
+        "secret   44 north",
+        "secret,Main Street 12",
     ],
 )
 def test_a_first_line_that_may_be_a_record_is_refused_without_a_word_of_it(
@@ -92,6 +95,8 @@ def test_a_first_line_that_may_be_a_record_is_refused_without_a_word_of_it(
         "user=secret",
         "INSERT INTO people VALUES ('secret', 44)",
         "secret@example.org,high",
+        "secret~north~high",
+        "secret^north",
     ],
 )
 def test_a_line_of_another_kind_of_file_is_no_header(tmp_path: Path, line: str) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from itertools import pairwise
-from math import comb, e, exp, expm1, log, sqrt
+from math import comb, e, exp, expm1, inf, log, sqrt
 
 import numpy as np
 import pytest
@@ -250,6 +250,19 @@ def test_deltas_of_steps_that_come_to_more_leave_nothing() -> None:
     found = judged([release], PromisedEpsilon(99.0, 1e-5), adjacency=ADD)
     # steps may be better than what is stated of them: nothing is refuted
     assert found.verdict is ClaimVerdict.NOT_IMPLIED
+
+
+@pytest.mark.parametrize("promise", [PromisedRho(3.0), PromisedMu(9.0)])
+@pytest.mark.parametrize("delta0", [1e-7, 1e-5])
+def test_what_tells_all_with_any_chance_has_no_rho_and_no_mu(
+    promise: OwnPromise, delta0: float
+) -> None:
+    """Its divergence is infinite at every order; a delta below the attack's was taken for paid."""
+    steps = StatedRelease(PRIVATE, step_epsilon=1.0, step_delta=delta0, rounds=1)
+    found = judged([steps], promise, adjacency=Adjacency.REPLACE_ONE)
+    assert found.verdict is ClaimVerdict.NOT_IMPLIED
+    assert found.true is not None
+    assert found.true.upper_float == inf
 
 
 def test_one_step_costs_what_is_stated_of_it() -> None:

@@ -133,6 +133,7 @@ def test_a_percentage_for_a_rate_is_refused_with_its_fraction() -> None:
         training.epsilon(noise_multiplier=1.0, delta=1e-5, rate=256, **stated)
 
 
+@pytest.mark.slow  # the same question stands in cli/test_training.py
 def test_what_is_missing_is_asked_for_with_the_readings() -> None:
     with pytest.raises(AmbiguousRun, match="sampling must be stated") as caught:
         training.epsilon(noise_multiplier=1.1, delta=1e-5, **MNIST)

@@ -58,6 +58,8 @@ def test_what_is_not_stated_is_asked_for(call: Call, missing: list[str]) -> None
     assert answer.status == 2
     assert "must be stated; epsilon by reading" in answer.err
     assert "poisson under add-remove-one: 2.38169" in answer.err
+    if not missing:
+        assert answer.err.count(" under ") == 10
 
 
 def test_a_certificate_of_the_answer_verifies(call: Call, tmp_path: Path) -> None:

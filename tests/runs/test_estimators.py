@@ -57,7 +57,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.utils.estimator_checks import check_estimator
-from tests.parameters import quick
+from tests.parameters import quick, slow
 
 from dpledger.runs.estimators import (
     AdmmAlgorithm,
@@ -73,7 +73,7 @@ REPLACE, ZERO, ADD = (
     Adjacency.ADD_REMOVE_ONE,
 )
 GAUSSIAN = [name for name in AdmmAlgorithm if name is not AdmmAlgorithm.SAMPLED_PS_ADMM]
-FEW = {AdmmAlgorithm.CONSENSUS, AdmmAlgorithm.CENTRALISED, AdmmAlgorithm.DP_SGD}
+FEW = {AdmmAlgorithm.CONSENSUS, AdmmAlgorithm.CENTRALISED}
 
 
 def records(n: int = 2000, *, bound: float = 2.0) -> tuple[np.ndarray, np.ndarray]:
@@ -319,7 +319,7 @@ def test_without_noise_to_speak_of_the_vertical_model_is_the_optimum() -> None:
     assert 0 <= excess(model, 1e-2, scale=1.0) < 1e-4
 
 
-@pytest.mark.parametrize("algorithm", GAUSSIAN)
+@pytest.mark.parametrize("algorithm", quick(FEW, GAUSSIAN))
 def test_accuracy_is_near_that_of_a_model_without_privacy(algorithm: AdmmAlgorithm) -> None:
     plain = LogisticRegression().fit(X, Y).score(X, Y)
     model = admm(algorithm=algorithm, n_parties=parties_for(algorithm), rounds=30, epsilon=3.0)
@@ -328,7 +328,7 @@ def test_accuracy_is_near_that_of_a_model_without_privacy(algorithm: AdmmAlgorit
 
 @pytest.mark.parametrize(
     ("labels", "fit_intercept"),
-    [(Y, True), (np.where(X[:, 0] > 0.5, "unknown", Y), False)],
+    [(Y, True), *slow((np.where(X[:, 0] > 0.5, "unknown", Y), False))],
     ids=["two classes", "three classes"],
 )
 def test_a_warm_start_goes_on_where_the_fit_before_it_ended(

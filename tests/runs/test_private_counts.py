@@ -149,7 +149,8 @@ def test_a_run_is_certified_attacked_and_says_no_count(folder: Path) -> None:
 
 
 def test_an_attack_that_cannot_be_made_is_refused_before_anything_is_paid(folder: Path) -> None:
-    (folder / "run.toml").write_text(HIDDEN, encoding="utf-8")
+    given = HIDDEN.replace("epsilon = 2.0", "noise_multiplier = 5.0")
+    (folder / "run.toml").write_text(given, encoding="utf-8")
     out = folder / "out"
     with pytest.raises(ConfigurationError, match=r"hidden batches.*--no-attack"):
         run(folder / "run.toml", RunOptions(out=out))

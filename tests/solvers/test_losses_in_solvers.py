@@ -110,6 +110,7 @@ PROBLEMS: dict[str, Problem] = {
     "multinomial": Problem(Multinomial(3), ClassLabels(3), multinomial),
 }
 EACH = pytest.mark.parametrize("name", PROBLEMS)
+ONE = pytest.mark.parametrize("name", quick(("clipped logistic",), PROBLEMS))
 FEW = pytest.mark.parametrize("name", quick(("clipped logistic", "huber"), PROBLEMS))
 """For what takes a second each: two that differ in labels and in form."""
 
@@ -207,7 +208,7 @@ def require_close(found: np.ndarray, best: np.ndarray) -> None:
     assert np.linalg.norm(found - best) <= 1e-6 * np.linalg.norm(best)
 
 
-@FEW
+@ONE
 def test_star_admm_with_exact_minimisers_finds_the_optimum(name: str) -> None:
     problem = PROBLEMS[name]
     solver = PvpAdmm(300, None, tolerance=1e-11, regularisation=WEIGHT, loss=problem.loss)
@@ -230,7 +231,7 @@ def test_admm_at_the_consensus_finds_the_optimum(name: str) -> None:
     require_close(find(problem, solver), ridge_optimum(problem))
 
 
-@FEW
+@ONE
 def test_decentralised_admm_finds_the_optimum(name: str) -> None:
     problem = PROBLEMS[name]
     weight = AGENTS * WEIGHT / 2

@@ -285,7 +285,10 @@ COSTLY = {
     "records replaced in samples, batches and sums",
     "mixtures beside samples, batches and sums",
     "batches drawn with replacement beside others",
-    "Laplace noise on samples beside others",
+    *("Laplace noise on samples beside others", "pure steps beside others"),
+    *("mixtures whose sample is told", "samples of all records under one noise"),
+    *("discrete Gaussian noise beside others", "samples under one noise"),
+    "mixtures of which a record is zeroed out",
 }
 """Seconds each; most are of several kinds of which each stands for itself too."""
 GROUPS = {

@@ -157,6 +157,7 @@ SEEN_BY_OTHERS = {
     *("mixture, released", "mixture, sample told", "mixture, zero out", "mixture, add or remove"),
     *("parties", "parties inside", "two kinds of laplace", "unlikely answers", "many kinds"),
     *("fixed batch laplace", "two coordinates", "sampled almost always"),
+    "hardly any noise",
 }
 """Runs whose rules others here use too: checked with the slow tests."""
 

@@ -159,7 +159,7 @@ def test_one_record_of_a_batch_loses_just_what_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("relation", "rate", "group"), [(ADD, 0.1, 2), (ZERO, 0.3, 3), (ADD, 0.95, 2)]
+    ("relation", "rate", "group"), [*slow((ADD, 0.1, 2)), (ZERO, 0.3, 3), (ADD, 0.95, 2)]
 )
 def test_no_group_in_a_poisson_sample_tells_more_than_is_said(
     relation: Adjacency, rate: float, group: int

@@ -90,8 +90,9 @@ def moved_at_most(first: Sensitive, second: Sensitive) -> bool:
 @pytest.mark.parametrize(
     ("name", "outputs"),
     [
-        *((name, 1) for name in OPERATIONS),
-        *(("mean", 3), *slow(*((name, 3) for name in OPERATIONS if name != "mean"))),
+        *((name, 1) for name in OPERATIONS if name not in ("mean", "sum")),
+        ("mean", 3),
+        *slow(("mean", 1), ("sum", 1), *((name, 3) for name in OPERATIONS if name != "mean")),
     ],
 )
 def test_values_move_by_no_more_than_their_price_or_are_refused_for_all_data(

@@ -6,6 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 from flint import acb, arb
+from tests.parameters import slow
 
 from dpledger.accounting.numbers.enclosure import precision
 from dpledger.accounting.pld import moments_certified, quadrature
@@ -99,7 +100,7 @@ def over_line(shift, term, densities):  # type: ignore[no-untyped-def]
     return mpmath.quad(lambda u: term(*densities(u)), cuts)
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=str)
+@pytest.mark.parametrize("pair", [*slow(*PAIRS[:4]), *PAIRS[4:]], ids=str)
 def test_doubles_and_balls_agree_with_the_definition(pair: DominatingPair) -> None:
     demand = Demand(ORDER, 2 * STEP, 40.0)
     z = ORDER + 1j * STEP * np.arange(3)
@@ -130,10 +131,12 @@ def test_the_decay_bound_holds_beyond_the_reach(pair: DominatingPair, reach: flo
 @pytest.mark.parametrize(
     ("mu_squared", "rate", "order", "reach"),
     [
-        (10, 4e-7, 1e4, 1e5),
         (Fraction(5, 2), 6e-8, 4e6, 4e6),
-        (Fraction(1, 6), 2e-6, 1e5, 1e4),
-        (Fraction(1, 12_800), 1e-5, 1.2e7, 6e7),
+        *slow(
+            (10, 4e-7, 1e4, 1e5),
+            (Fraction(1, 6), 2e-6, 1e5, 1e4),
+            (Fraction(1, 12_800), 1e-5, 1.2e7, 6e7),
+        ),
     ],
 )
 def test_high_orders_of_a_mixture_that_stands_second_are_those_of_the_definition(
@@ -206,7 +209,7 @@ def test_where_a_small_rate_turns_fast_panels_do_what_a_line_does(
 
 @pytest.mark.parametrize(
     ("mu_squared", "rate", "order", "reach"),
-    [(328, 0.99, 0.5, 4e3), (100, 0.45, 4.0, 1e4), (4, 0.999, 12.0, 1e3)],
+    [(328, 0.99, 0.5, 4e3), *slow((100, 0.45, 4.0, 1e4), (4, 0.999, 12.0, 1e3))],
 )
 def test_an_integral_that_has_fallen_ends_where_r_still_turns(
     mu_squared: float, rate: float, order: float, reach: float
@@ -239,7 +242,7 @@ def test_turns_on_a_long_line_are_those_of_each_loss() -> None:
     step, count = 0.125, 20_000
     found = turned_on_line(step, count, loss, weights)
     moved = float(weights @ np.abs(loss))
-    for k in [0, 1, 70, 141, 142, 9_000, count - 1]:
+    for k in [1, 141, 142, count - 1]:
         with mpmath.workdps(30):
             exact = mpmath.fsum(
                 mpmath.mpf(w) * mpmath.expm1(mpmath.mpc(0, mpmath.mpf(k) * step * mpmath.mpf(x)))

@@ -126,7 +126,7 @@ def require_no_less(
 
 @pytest.mark.parametrize(
     ("records", "batch", "group", "noise"),
-    [(4, 2, 2, 1.0), (6, 1, 3, 0.6), (8, 3, 2, 2.5), (12, 2, 4, 1.5), (12, 11, 2, 4.0)],
+    [(4, 2, 2, 1.0), *slow((6, 1, 3, 0.6), (8, 3, 2, 2.5), (12, 2, 4, 1.5)), (12, 11, 2, 4.0)],
 )
 def test_no_group_in_a_batch_tells_more_than_is_counted(
     records: int, batch: int, group: int, noise: float
@@ -233,8 +233,7 @@ class SampledStep:
     ("steps", "epsilon"),
     [
         (((0.3, 0.7), (0.3, 0.7)), 0.5),
-        (((0.4875, 0.728), (7.6e-6, 1.01)), 0.1168),
-        (((0.2, 3.0), (0.001, 0.5)), 0.05),
+        *slow((((0.4875, 0.728), (7.6e-6, 1.01)), 0.1168), (((0.2, 3.0), (0.001, 0.5)), 0.05)),
         (((0.9, 1.5), (0.02, 0.8)), 2.0),
         (((0.01, 1.1), (0.01, 1.1)), 0.05),
         (((0.6, 2.0), (0.5, 8.0)), 0.01),
@@ -463,7 +462,7 @@ def some_step(relation: Adjacency, draw: random.Random) -> Mechanism:
     return draw.choice(kinds)()
 
 
-@pytest.mark.parametrize("relation", [*slow(ADD), ZERO, REPLACE])
+@pytest.mark.parametrize("relation", [*slow(ADD, ZERO), REPLACE])
 def test_a_ledgers_promise_is_lost_just_below_its_price(relation: Adjacency) -> None:
     """Tried: steps of several kinds in a ledger that kept its plan, promises of epsilon and rho a
     thousandth above and below what they cost."""

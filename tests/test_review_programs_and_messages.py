@@ -245,7 +245,7 @@ def handle(
 
 @pytest.mark.parametrize("relation", RELATIONS, ids=lambda each: each.value)
 @pytest.mark.parametrize("refuse", [False, True], ids=["answers", "raises"])
-@pytest.mark.parametrize("count", [1, 2, 40, 255, 256, 257, 513])
+@pytest.mark.parametrize("count", [1, 2, 40, 256, *slow(255, 257, 513)])
 def test_losses_that_turn_in_the_last_bit_move_by_one_record(
     relation: Adjacency, refuse: bool, count: int
 ) -> None:

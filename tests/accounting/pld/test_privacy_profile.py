@@ -100,7 +100,7 @@ COMPOSITIONS: list[dict[DominatingPair, int]] = [
 
 
 @pytest.mark.parametrize("counts", COMPOSITIONS, ids=range(len(COMPOSITIONS)))
-@pytest.mark.parametrize("delta", [1e-3, 1e-9])
+@pytest.mark.parametrize("delta", [*slow(1e-3), 1e-9])
 def test_contour_and_grid_enclose_the_same_number(
     counts: dict[DominatingPair, int], delta: float
 ) -> None:

@@ -290,7 +290,6 @@ def guarantee(
         pairs = zip(by_party, unknown, strict=True)
         by_party = tuple(replace(cost, mu_squared=mu_squared) for cost, mu_squared in pairs)
     total = maximum([cost.mu_squared for cost in by_party])
-    together = _rests_on_one_party(composition, group, gaussian_only, delta)
     return Guarantee(
         adjacency=composition.adjacency,
         delta=delta,
@@ -306,8 +305,7 @@ def guarantee(
         theorems=(*theorems, _PARTIES) if composition.apart else theorems,
         assumptions=(
             *_assumptions(listed, composition),
-            *((held_apart(composition.adjacency),) if composition.apart else ()),
-            *((ONE_PARTY,) if together else ()),
+            *_parted(composition, group, gaussian_only, delta),
             *((DRAWN_NUMBER,) if selection is not None else ()),
         ),
         unprotected=composition.unprotected,
@@ -315,17 +313,20 @@ def guarantee(
     )
 
 
-def _rests_on_one_party(
+def _parted(
     composition: Composition, group: int, gaussian_only: bool, delta: Number
-) -> bool:
-    """Whether a unit whose records live with several parties might pay more than is said.
+) -> tuple[str, ...]:
+    """Return what is taken for granted of whose records are whose: that each is one party's, and
+    all of a unit where one that lives with several parties might pay more than is said.
 
     By mu, and by pure epsilon, it pays at most `group` times what its dearest record does.
     """
+    apart = (held_apart(composition.adjacency),) if composition.apart else ()
     if group == 1 or gaussian_only or delta == 0:
-        return False
+        return apart
     accounts = composition.accounts
-    return len(accounts) > 2 or any(together_in_batches(a, group) for _, a in accounts)
+    spread = len(accounts) > 2 or any(together_in_batches(a, group) for _, a in accounts)
+    return (*apart, ONE_PARTY) if spread else apart
 
 
 def weaknesses(epsilon: float, delta: Number, records: int | None) -> tuple[str, ...]:
@@ -416,6 +417,20 @@ def _theorems(composition: Composition, accountant: Accountant, group: int) -> t
         by_kind = (theorem for kind, theorem in _BY_KIND[consulted].items() if kind in kinds)
         found |= dict.fromkeys((*_BY_ACCOUNTANT[consulted], *by_kind))
     return tuple(found)
+
+
+def assumptions_of(events: Sequence[Event], *, delta: Number, group: int = 1) -> tuple[str, ...]:
+    """Return what a guarantee of events takes for granted; nothing is priced.
+
+    Args:
+        events, delta, group: as for `guarantee`.
+
+    Raises as `guarantee` does, but for what has no price.
+    """
+    composition = composed(events)
+    gaussian_only = not any(account.others for _, account in composition.accounts)
+    parted = _parted(composition, group, gaussian_only, delta)
+    return (*_assumptions(events, composition), *parted)
 
 
 def _assumptions(events: Sequence[Event], composition: Composition) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from threading import Lock
 from typing import Any
@@ -58,6 +58,8 @@ def silence(*, strangers: bool = False) -> Generator[None]:
     """
     filters: Any = warnings.filters
     if not filters or filters[0] is not _IGNORED:
+        with suppress(ValueError):  # behind filters that were put before it
+            filters.remove(_IGNORED)
         filters.insert(0, _IGNORED)
     token = _quiet.set(True)
     _strangers.add(int(strangers))

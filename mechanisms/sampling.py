@@ -168,11 +168,12 @@ class _Seeded:
     def stream(cls, seed: int, *key: int, bits: BitGenerator = BitGenerator.PHILOX) -> Self:
         """Return the sampler of one of many independent streams of a seed, named by numbers.
 
-        Raises `InvalidParameter` unless the seed is in [0, 2**128) and the numbers are whole, >= 0.
+        Raises `InvalidParameter` unless the seed is in [0, 2**128) and the numbers are whole and in
+        [0, 2**32): NumPy takes a larger one for two, which name another stream.
         """
         _require_words("seed", seed)
-        if any(isinstance(n, bool) or not isinstance(n, int) or n < 0 for n in key):
-            raise InvalidParameter("key", key, "whole numbers in [0, inf)")
+        if any(isinstance(n, bool) or not isinstance(n, int) or not 0 <= n < 2**32 for n in key):
+            raise InvalidParameter("key", key, "whole numbers in [0, 2**32)")
         sequence = np.random.SeedSequence(seed, spawn_key=key)
         high, low = (int(word) for word in sequence.generate_state(2, np.uint64))
         return cls(high << 64 | low, bits=bits)

@@ -7,12 +7,8 @@ configuration, and so its data, are at hand.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 
-from ..accounting.composition import UnpricedMechanism
-from ..accounting.guarantees import guarantee
 from ..accounting.ledger import SqliteLedger
 from ..accounting.ledger.ledger import HISTORY
 from ..audits.claims import Finding
@@ -21,7 +17,9 @@ from ..audits.claims.claim_file import ClaimFile, Function, Tuning, file_beside,
 from ..audits.claims.finished_run import (
     NOT_ATTACKED,
     JudgedPromise,
+    assumed_of,
     attack_check,
+    granted,
     judge_ledger,
     unstated,
 )
@@ -33,8 +31,7 @@ from ..audits.visible_text import in_a_line
 from ..data.strict import ConfigurationError
 from ..interop import read
 from ..mechanisms.adjacency import Adjacency
-from ..mechanisms.errors import InvalidParameter, Number
-from ..mechanisms.events import Event
+from ..mechanisms.errors import InvalidParameter
 from .attack import run_attack
 from .configuration import Configuration, read_configuration
 from .planning import plan
@@ -70,8 +67,8 @@ def judge_claim_file(path: Path, *, run_code: bool = False) -> JudgedPromise:
     accounted = claim.tuning is not Tuning.UNACCOUNTED
     finding = final_verdict(finding, accounted_tuning=accounted)
     priced = [each for each in finding.evidence if isinstance(each, DerivationEvidence)]
-    assumed = [text for each in priced for text in _assumed(each.events, each.delta)]
-    return JudgedPromise(claim.title, finding, (*planned, *_granted(assumed)), claim.missing)
+    assumed = [text for each in priced for text in assumed_of(each.events, each.delta, each.group)]
+    return JudgedPromise(claim.title, finding, (*planned, *granted(assumed)), claim.missing)
 
 
 def judge_foreign_file(
@@ -92,27 +89,8 @@ def judge_foreign_file(
     events = read(kind, path, adjacency=adjacency)
     finding = final_verdict(judged_events(events, promise))
     # a hearing of a ledger names the same; here nobody wrote a certificate that would
-    granted = _granted([HISTORY, *_assumed(events, promise.delta)])
-    return JudgedPromise(f"{kind}: {path.name}", finding, granted, unstated("a file"))
-
-
-def _granted(assumed: Iterable[str]) -> tuple[Check, ...]:
-    """Return what is taken for granted, each once, as checks that decide nothing."""
-    return tuple(Check("assumed", text) for text in dict.fromkeys(assumed))
-
-
-def _assumed(events: Sequence[Event], delta: Number | None) -> tuple[str, ...]:
-    """Return what the price of events rests on; nothing where they have none.
-
-    Args:
-        events: that are judged, as a certificate would be of them.
-        delta: of the promise; None where there is no certificate.
-    """
-    if delta is None or not events:
-        return ()
-    with suppress(UnpricedMechanism):
-        return guarantee(events, delta=delta).assumptions
-    return ()
+    checks = granted([HISTORY, *assumed_of(events, promise.delta)])
+    return JudgedPromise(f"{kind}: {path.name}", finding, checks, unstated("a file"))
 
 
 def judge_finished_run(
@@ -200,7 +178,8 @@ def _of_plan(path: Path, claim: ClaimFile) -> tuple[Finding, tuple[Check, ...]]:
     finding = judged_events(plan(configuration).events, claim.promise.made(), group=privacy.group)
     taken = "" if claim.unit is None else f"; taken to be the claim's, {in_a_line(claim.unit)!r}"
     unit = f"a {privacy.unit_text}, as the run plans for{taken}"
-    return finding, (Check("relation", planned.value), Check("unit", unit))
+    said = Check("relation", planned.value), Check("unit", unit)
+    return finding, (*said, *granted(configuration.assumptions))
 
 
 def _require_small(path: Path, configuration: Configuration) -> None:

@@ -8,6 +8,7 @@ people are made by `runs.outcomes`.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -25,8 +26,10 @@ from ..data.strict import ConfigurationError
 from ..federation.prepaid import PrepaidRun
 from ..mechanisms import Event, EventList, PrivateDataset, SamplingCurator
 from ..mechanisms.encoding import subject_hash
+from ..mechanisms.errors import DpledgerError, InvalidParameter
 from ..mechanisms.protocols import FloatArray
 from ..mechanisms.sensitivity import float_up
+from ..solvers import PvpAdmm
 from .attack import require_attackable, run_attack
 from .configuration import Configuration, read_configuration
 from .models import ModelFile, classes_of
@@ -81,6 +84,8 @@ def run(
     planned = plan(configuration)
     if options.attack and not planned.is_finding:
         require_attackable(configuration)
+    if options.baselines:
+        _planned_baselines(configuration, planned)
     records, test = configuration.records()
     dataset = configuration.private(records)
     record = _begun(configuration, options, planned, records, name, text)
@@ -336,11 +341,7 @@ def _baselines(
     comparison in a report that stays with the holder.
     """
     models: list[TrainedModel] = []
-    unconverged = f"ADMM without noise, {configuration.solver.rounds} rounds"
-    for name, multiplier in (("PVP", planned.noise_multiplier), (unconverged, None)):
-        solver = configuration.solvers.exact(multiplier)
-        events = planned_events(configuration, solver)
-        found = configuration.terms.guarantee(events)
+    for name, solver, found in _planned_baselines(configuration, planned):
         curator = SamplingCurator(EventList(), configuration.build_sampler())
         training = train(
             configuration, solver, dataset, test, curator, progress=start(f"baseline: {name}")
@@ -348,10 +349,41 @@ def _baselines(
         models.append(TrainedModel(name, training, _promised(found)))
     # without regularisation, separable data have no minimiser
     if configuration.solver.loss is LossName.LOGISTIC and configuration.solver.regularisation > 0.0:
-        training, norm = converged(configuration)
-        words = f"no privacy; |gradient| ≤ {shown_up(norm, digits=2)}"
-        models.append(TrainedModel("Without privacy, converged", training, words))
+        # where Newton's method does not end, which the records decide, the run has its model still
+        with suppress(DpledgerError, np.linalg.LinAlgError):
+            training, norm = converged(configuration)
+            words = f"no privacy; |gradient| ≤ {shown_up(norm, digits=2)}"
+            models.append(TrainedModel("Without privacy, converged", training, words))
     return models
+
+
+def _planned_baselines(
+    configuration: Configuration, planned: Plan
+) -> list[tuple[str, PvpAdmm, Guarantee]]:
+    """Return the baselines that are ADMM: name, solver and what its plan costs.
+
+    Their minimisers are exact, which those of the run need not be: a penalty or a tolerance that
+    the run never looks at may leave them without a plan. Asked before the run pays, so that no run
+    is paid for whose report then cannot be written.
+
+    Args:
+        configuration: of the run.
+        planned: whose noise multiplier PVP has.
+
+    Raises `ConfigurationError` for settings with which they have no plan.
+    """
+    unconverged = f"ADMM without noise, {configuration.solver.rounds} rounds"
+    found: list[tuple[str, PvpAdmm, Guarantee]] = []
+    try:
+        for name, multiplier in (("PVP", planned.noise_multiplier), (unconverged, None)):
+            solver = configuration.solvers.exact(multiplier)
+            events = planned_events(configuration, solver)
+            found.append((name, solver, configuration.terms.guarantee(events)))
+    except InvalidParameter as error:
+        raise ConfigurationError(
+            f"baselines: {error} Or run without them (--no-baselines)."
+        ) from error
+    return found
 
 
 def _written_configuration(configuration: Configuration, text: str) -> tuple[str, dict[str, bytes]]:

@@ -258,6 +258,10 @@ class PublishedPrAdmm:
         return bound / (Fraction(self.algorithm.penalty) * fewest)
 
 
+_MOST_COST = 2**1000
+"""Of a schedule, over that of its first round: beyond, no double holds it."""
+
+
 def published_noise_multiplier(
     schedule: PeriodicDecay | IterationDecay, rounds: int, *, epsilon: float, delta: Number
 ) -> float:
@@ -270,4 +274,7 @@ def published_noise_multiplier(
     require_open_unit("delta", delta)
     logarithm = -log(delta)
     total = (epsilon / (sqrt(logarithm + epsilon) + sqrt(logarithm))) ** 2
-    return sqrt(schedule.published_cost(rounds) / (2.0 * total))
+    cost = schedule.published_cost(rounds)
+    if cost > _MOST_COST:
+        raise InvalidParameter("schedule", schedule, f"of a cost below 2^1000 in {rounds} rounds")
+    return sqrt(cost / (2.0 * total))

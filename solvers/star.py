@@ -168,7 +168,9 @@ class DpAdmm:
     ) -> Sensitive:
         """Return all agents' w_i of round k, of shape (..., P, d) (equations 10a, 39a).
 
-        Each agent's is multiplied by its own of the public `weights` (P,).
+        Each agent's is multiplied by its own of the public `weights` (P,). Raises
+        `InvalidParameter`, in a plan as well, for steps at which the regulariser alone drives the
+        model away.
         """
         gradient = dataset.mean_gradient(self.loss, state.messages, weights=weights)
         eta = self.steps.step(
@@ -176,6 +178,7 @@ class DpAdmm:
             dimension=gradient.dimension,
             gradient_noise_std=self.noise_multiplier * gradient.sensitivity.value,
         )
+        self._require_stable(eta, len(dataset.shape.parties))
         # in place: with hundreds of trials these sums cost as much memory traffic as the gradient
         public = state.messages / eta
         public += state.duals
@@ -184,6 +187,15 @@ class DpAdmm:
         if weights is not None:
             public *= dataset.own(weights)[:, None]
         return (public - gradient) * (1.0 / (self.penalty + 1.0 / eta))
+
+    def _require_stable(self, eta: float, parties: int) -> None:
+        # without gradients the mean of all points is multiplied by 1 - r/(rho + 1/eta), r the
+        # regularisation, and an agent's distance x to it, with its dual y, goes to
+        # x' = (x/eta - r x + y)/(rho + 1/eta) and y' = y - rho x', whose roots are within the unit
+        # circle where r < rho/2 + 2/eta (Jury's conditions)
+        spare = self.regularisation - self.penalty * (2.0 if parties == 1 else 0.5)
+        if isinstance(self.regulariser, L2) and spare * eta > 2.0:
+            raise InvalidParameter("step size", eta, f"at most {2.0 / spare:.6g}")
 
 
 @dataclass(frozen=True, slots=True)

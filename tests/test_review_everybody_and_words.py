@@ -1,5 +1,6 @@
 """Handles without names pay with everybody; samplers of one's own show 64 bits that change."""
 
+import warnings
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -127,3 +128,12 @@ def test_unnamed_records_are_no_party_beside_others(swapped: bool) -> None:
     parts = [each.mean_gradient(LinearLoss(), np.zeros(2)) for each in (handle(), named)]
     with pytest.raises(InvalidParameter, match="of other parties"):
         concatenate_disjoint(*(reversed(parts) if swapped else parts))
+
+
+def test_a_filter_of_warnings_that_is_put_before_ours_leaves_no_second_one() -> None:
+    with warnings.catch_warnings():
+        held = handle()
+        for _ in range(20):
+            warnings.simplefilter("default")
+            held.mean_gradient(LinearLoss(), np.zeros(2))
+        assert len(warnings.filters) == len({id(each) for each in warnings.filters})

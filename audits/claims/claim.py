@@ -71,21 +71,28 @@ S = TypeVar("S", bound=Setting)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DerivationEvidence:
-    """Evidence by proof: the lines of an argument, and the events that it prices."""
+    """Evidence by proof: the lines of an argument, and the events that it prices.
+
+    Args:
+        lines: of the argument.
+        events: that it prices.
+        delta: at which a certificate of them is asked for; None for none.
+        group: records of a unit, whose epsilon that is.
+        unproved: why no certificate is asked for; empty for an argument that needs none.
+    """
 
     lines: tuple[str, ...]
     events: tuple[Event, ...] = ()
     delta: Number | None = None
+    group: int = 1
+    unproved: str = ""
 
     def proof(self) -> tuple[Proof | None, str]:
-        """Return the checked proof of the events' epsilon, or None and why there is none.
-
-        An argument of another kind needs none: "".
-        """
+        """Return the checked proof of the events' epsilon, or None and why there is none."""
         if self.delta is None:
-            return None, ""
+            return None, self.unproved
         try:
-            return prove(self.events, delta=self.delta), ""
+            return prove(self.events, delta=self.delta, group=self.group), ""
         except (Uncertifiable, Undecided) as why:
             return None, str(why)
 

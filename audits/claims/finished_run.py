@@ -1,11 +1,13 @@
 """A finished run before the court: its ledger, against a promise that somebody made for it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from ...accounting.check.reading import CertificateWrong, Undecided
 from ...accounting.composition import UnpricedMechanism
+from ...accounting.guarantees import assumptions_of
 from ...accounting.ledger import Ledger, TamperedLedger
 from ...accounting.ledger.ledger import HISTORY, RunSummary
 from ...accounting.ledger.proofs import graded_certificate, graded_verdict
@@ -14,7 +16,7 @@ from ...accounting.numbers.grade import Grade
 from ...accounting.proof.certificate import Uncertifiable, certify
 from ...accounting.proof.proved import NotProved, delta_and_epsilon, proved
 from ...mechanisms import Event
-from ...mechanisms.errors import InvalidParameter
+from ...mechanisms.errors import AdjacencyMismatch, InvalidParameter, Number
 from ...mechanisms.extras import MissingExtra
 from ...mechanisms.protocols import Provenance
 from ...mechanisms.sensitivity import float_up
@@ -89,13 +91,14 @@ def judge_ledger(
     except TamperedLedger as error:
         tampered = Finding(ClaimVerdict.FAILS, f"the ledger was tampered with: {error}")
         return JudgedPromise(title, tampered)
-    runs, events, sources, sharing, spent = ledger.steady(
+    runs, events, sources, sharing, spent, circumstances = ledger.steady(
         lambda: (
             [summary for summary in ledger.runs() if run in (None, summary.run)],
             ledger.joint_events(run),
             {each.provenance for each in ledger.reservations(run)},
             ledger.sharing_noise(run),
             ledger.spent(run),
+            ledger.noise_circumstances(run),
         )
     )
     fixed = spent.grade is Grade.ENCLOSED
@@ -114,6 +117,7 @@ def judge_ledger(
         proof,
         _crosschecked(events, promise),
         Check("attack", NOT_ATTACKED) if attack is None else attack(hashes),
+        *granted([*circumstances, *assumed_of(events, promise.delta)]),
     )
     finding = final_verdict(judged_events(events, promise), checks, fixed_in_advance=fixed)
     if kept is not None and finding.verdict is ClaimVerdict.HOLDS:
@@ -125,6 +129,27 @@ def judge_ledger(
         )
         finding = replace(finding, evidence=tuple(evidence))
     return JudgedPromise(title, finding, checks, unstated("a ledger"))
+
+
+def granted(assumed: Iterable[str]) -> tuple[Check, ...]:
+    """Return what is taken for granted, each once, as checks that decide nothing."""
+    return tuple(Check("assumed", text) for text in dict.fromkeys(assumed))
+
+
+def assumed_of(events: Sequence[Event], delta: Number | None, group: int = 1) -> tuple[str, ...]:
+    """Return what the price of events rests on; nothing where they have none.
+
+    Args:
+        events: that are judged, as a certificate would be of them.
+        delta: of the promise; None where there is no certificate.
+        group: records of a unit.
+    """
+    if delta is None or not events:
+        return ()
+    several = (f"no unit has more than {group} records",) if group > 1 else ()
+    with suppress(AdjacencyMismatch):
+        return (*assumptions_of(events, delta=delta, group=group), *several)
+    return several
 
 
 def attack_check(result: AttackResult, promise: OwnPromise) -> Check:

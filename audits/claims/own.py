@@ -37,7 +37,7 @@ from ...mechanisms.sensitivity import float_up
 from .claim import ClaimVerdict, Counterexample, DerivationEvidence, Finding
 from .claimed_accountant import ClaimedAccountant, by_accountant
 from .gaussian_event import normal_event
-from .pricing import ClaimPrice, delta_left, has_closed_form, may_be_spread, priced
+from .pricing import ClaimPrice, delta_left, has_closed_form, may_be_spread, priced, times
 from .promises import OwnPromise, PromisedEpsilon, PromisedMu, PromisedRho
 from .releases import (
     EPSILON_OF_STEP,
@@ -267,8 +267,11 @@ def judged(
     if _is_of_two_readings(releases, adjacency):
         missing.append("what noise multipliers are over")
 
+    at_least = [_lost_at_least(r) for r in releases] if promise.delta > 0 else releases
+
     def listed(reading: _Reading, *, least: bool) -> tuple[Event, ...]:
-        return tuple(e for r in releases for e in reading.events(r, least=least, fits=fits))
+        stated = at_least if least else releases
+        return tuple(e for r in stated for e in reading.events(r, least=least, fits=fits))
 
     readings = {
         reading: (listed(reading, least=True), listed(reading, least=False))
@@ -290,7 +293,7 @@ def judged(
     costs = _costs_of_readings(releases, readings, promise, deltas, group=group, related=related)
     if any(name.endswith(_SPREAD) for name in costs):
         missing.append(_ONE_PARTY)
-    plain = not missing and group == 1 and deltas[False] == promise.delta
+    plain = not missing and deltas[False] == promise.delta
     finding = _finding(
         costs,
         promise,
@@ -300,6 +303,7 @@ def judged(
         met=adjacency not in (None, Adjacency.ZERO_OUT_ONE)
         and all(r.kind is MechanismKind.RANDOMISED_RESPONSE for r in releases),
         rounded=bool(private),
+        group=group,
     )
     assumed = (*_assumed(releases), *_unsaid_sensitivities(releases, adjacency))
     if adjacency is Adjacency.REPLACE_FEATURE_COLUMN and any(r.party for r in releases):
@@ -311,6 +315,19 @@ def judged(
         return finding
     said = by_accountant(most, accountant, delta=promise.delta, group=group)
     return _with_accountant(finding, accountant, said)
+
+
+def _lost_at_least(release: StatedRelease) -> StatedRelease:
+    """Return what some data lose by an exponential mechanism of epsilon; other releases as they
+    are.
+
+    Of two candidates one is chosen with odds of e^(-epsilon/2), or e^(epsilon/2): that is
+    randomised response of epsilon/2. All of epsilon is lost with ever more candidates, and chances
+    that fall below any delta.
+    """
+    if release.kind is not MechanismKind.EXPONENTIAL or release.step_epsilon is None:
+        return release
+    return replace(release, step_epsilon=release.step_epsilon / 2)
 
 
 def _costs_of_readings(
@@ -430,7 +447,8 @@ def judged_events(events: Sequence[Event], promise: OwnPromise, *, group: int = 
     if may_be_spread(listed, unit, delta, group):
         found = priced(listed, unit=unit, delta=delta, group=group, spread=True)
         costs[f"as listed, {_SPREAD}"], missing = found, (_ONE_PARTY,)
-    return _finding(costs, promise, listed, missing, met=all(map(_is_answer, listed)))
+    met = all(map(_is_answer, listed))
+    return _finding(costs, promise, listed, missing, met=met, group=group)
 
 
 def _between(least: ClaimPrice, most: ClaimPrice) -> ClaimPrice:
@@ -451,6 +469,7 @@ def _finding(
     *,
     met: bool,
     rounded: bool = False,
+    group: int = 1,
 ) -> Finding:
     """Return the verdict on prices by reading.
 
@@ -461,6 +480,7 @@ def _finding(
         missing: what is not stated.
         met: whether data are known that cost the price, which is of upper bounds otherwise.
         rounded: whether steps of any mechanism were priced, of a probability that was rounded.
+        group: records of the promised unit.
     """
     costs = {name: price.cost for name, price in prices.items()}
     lines = tuple(f"{name}: {_priced_text(price)}" for name, price in prices.items())
@@ -470,7 +490,11 @@ def _finding(
     # what costs infinity has no certificate
     protected = events if true.upper < inf else ()
     delta = promise.delta if protected else None
-    witness = _violation(protected, promise) if verdict is ClaimVerdict.NOT_IMPLIED else ()
+    witness = _violation(protected, promise, group) if verdict is ClaimVerdict.NOT_IMPLIED else ()
+    unproved = ""
+    if not protected:
+        unproved = "epsilon is infinite" if events else "steps of any mechanism have no certificate"
+        unproved = "not all is stated" if missing else unproved
     finding = Finding(
         verdict,
         reason,
@@ -478,7 +502,7 @@ def _finding(
         true=true,
         unit=promise.unit,
         figures=costs if len(costs) > 1 else {},
-        evidence=(DerivationEvidence(lines, protected, delta), *witness),
+        evidence=(DerivationEvidence(lines, protected, delta, group, unproved), *witness),
     )
     return replace(finding, argument=tuple(f"not stated: {what}" for what in missing))
 
@@ -528,7 +552,9 @@ def _is_answer(event: Event) -> bool:
     return isinstance(unrepeated(mechanism)[0], RandomisedResponse)
 
 
-def _violation(events: tuple[Event, ...], promise: OwnPromise) -> tuple[Counterexample, ...]:
+def _violation(
+    events: tuple[Event, ...], promise: OwnPromise, group: int
+) -> tuple[Counterexample, ...]:
     """The exact event that would break the promise, if data met the sensitivities of all steps.
 
     Only Gaussian compositions have one in closed form: an event {x > t} of two unit normals mu
@@ -537,10 +563,11 @@ def _violation(events: tuple[Event, ...], promise: OwnPromise) -> tuple[Countere
     Args:
         events: that the promise is of.
         promise: an epsilon and a delta; other promises have no event.
+        group: records of a unit, which may all move everything.
     """
     if not events or not isinstance(promise, PromisedEpsilon) or not has_closed_form(events):
         return ()
-    mu = guarantee(events, delta=promise.delta).mu
+    mu = times(guarantee(events, delta=promise.delta).mu, group)
     return (normal_event(mu, epsilon=promise.epsilon, delta=promise.delta),)
 
 

@@ -47,8 +47,9 @@ def attack_outcome(pair: NeighbourPair, result: AttackResult) -> Outcome:
         ("trials", f"{result.trials} in each world, confidence {result.confidence:g} a bound"),
         (
             "claimed epsilon",
-            f"{shown_up(result.claimed_epsilon, digits=6)} at delta {shown_in_full(result.delta)}, "
-            f"{Grade.ENCLOSED.value}",
+            # the pair differs in one record, whoever the promise is to
+            f"{shown_up(result.claimed_epsilon, digits=6)} at delta {shown_in_full(result.delta)} "
+            f"of one record, {Grade.ENCLOSED.value}",
         ),
         ("largest provable", f"{result.ceiling:.4g} with so many trials"),
     ]
@@ -316,7 +317,10 @@ def crosscheck_outcome(found: Crosscheck) -> Outcome:
                 for peer in found.peers
             ],
         },
-        rows=(("ours", f"{shown(found.ours)}, {Grade.ENCLOSED.value}"), ("mapping", found.mapping)),
+        rows=(
+            ("ours", f"{shown(found.ours)} of one record, {Grade.ENCLOSED.value}"),
+            ("mapping", found.mapping),
+        ),
         tables=(TextColumns(("peer", "status", "epsilon", "gap", "explanation"), texts),),
         finding=found.is_finding,
     )

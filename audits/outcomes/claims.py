@@ -52,6 +52,7 @@ def _evidence_data(evidence: Evidence) -> dict[str, Any]:
             "lines": evidence.lines,
             "proved_epsilon": None if proof is None else proof.epsilon,
             "delta": None if evidence.delta is None else float(evidence.delta),
+            "records_per_unit": evidence.group,
             "not_proved": missing or None,
             "subject": None if proof is None else proof.verdict.subject,
         }
@@ -217,8 +218,10 @@ def _proof_rows(data: dict[str, Any]) -> list[Row]:
     rows: list[Row] = []
     for found in data["evidence"]:
         if (epsilon := found.get("proved_epsilon")) is not None:
-            delta = shown_up(float(found["delta"]))
-            rows.append(("proved", f"epsilon {shown_up(epsilon)} at delta {delta}"))
+            text = f"epsilon {shown_up(epsilon)} at delta {shown_up(float(found['delta']))}"
+            number = found["records_per_unit"]
+            together = f", of {number} records together" if number > 1 else ""
+            rows.append(("proved", f"{text}{together}"))
         elif missing := found.get("not_proved"):
             rows.append(("not proved", missing))
     return rows

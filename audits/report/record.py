@@ -476,8 +476,8 @@ class EmpiricalAudit(_Part, frozen=True, kw_only=True, tag_field="status", tag="
     ceiling: Annotated[
         Upper, msgspec.Meta(title="Largest ε that counting so many trials could show")
     ]
-    claimed_epsilon: Annotated[Number, msgspec.Meta(title="Promised ε at this δ")]
-    claimed_mu: Annotated[Number, msgspec.Meta(title="Promised μ")]
+    claimed_epsilon: Annotated[Number, msgspec.Meta(title="Promised ε of one record at this δ")]
+    claimed_mu: Annotated[Number, msgspec.Meta(title="Promised μ of one record")]
     pair_mu: Annotated[Number | None, msgspec.Meta(title="μ that this pair must show")]
     measured_mu: Annotated[MeasuredMu | None, _MEASURED]
     null_control: Annotated[NullControlFacts, msgspec.Meta(title="Null control (D = D′)")]

@@ -119,7 +119,8 @@ def _job(cell: Cell, run: int | None, seed: int) -> tuple[Cell, int | None, Cell
         if run is None:
             return cell, run, cell.task.privacy()
         split = np.random.SeedSequence(seed, spawn_key=(run,)).generate_state(1)
-        sampler = SimulationSampler.stream(seed, run, int(cell.key[:16], 16))
+        high, low = divmod(int(cell.key[:16], 16), 1 << 32)
+        sampler = SimulationSampler.stream(seed, run, low, high)
         return cell, run, cell.task.run(split_seed=int(split[0]), sampler=sampler)
 
 

@@ -210,6 +210,8 @@ def curve_outcome(
         rows=(
             ("epsilon", f"{shown(promised.epsilon)} at delta {shown_up(float(promised.delta))}"),
             *grade_rows(promised),
+            ("relation", None if promised.adjacency is None else promised.adjacency.value),
+            ("unit", "one record" if promised.group == 1 else f"{promised.group} records together"),
             ("plot", None if plot is None else str(plot)),
         ),
         tables=(TextColumns(("delta", "epsilon"), texts),),

@@ -3,6 +3,7 @@
 import sqlite3
 import sys
 from collections.abc import Mapping
+from math import exp
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from dpledger.runs.configuration import read_configuration
 from dpledger.runs.planning import plan
 
 from ..conftest import Calls
-from .conftest import Call
+from .conftest import Call, edited
 
 PROMISE = "[promise]\nepsilon = 5.0\ndelta = 1e-5\n"
 RELEASE = """
@@ -180,6 +181,24 @@ def test_a_plan_is_judged_by_its_configuration(call: Call, folder: Path) -> None
     text = 'run = "run.toml"\nadjacency = "replace-one"\n[promise]\nepsilon = {}\ndelta = 1e-5\n'
     assert call("claims", "check", write(folder, text.format(2.0001))).status == 0
     assert call("claims", "check", write(folder, text.format(1.9))).status == 1
+
+
+def test_what_is_proved_of_a_plan_for_persons_is_their_epsilon(call: Call, folder: Path) -> None:
+    """It was that of one of their records."""
+    person = 'delta = 1e-5\nunit = "person"\nrecords_per_unit = 3'
+    edited(folder, ("delta = 1e-5", person)).rename(folder / "run.toml")
+    text = 'run = "run.toml"\nadjacency = "replace-one"\n[promise]\nepsilon = {}\ndelta = 1e-5\n'
+    for epsilon, status in ((2.0001, 0), (1.9, 1)):
+        answer = call("claims", "check", write(folder, text.format(epsilon)), "--json")
+        assert answer.status == status
+        evidence = answer.data["evidence"][0]
+        assert evidence["records_per_unit"] == 3
+        assert answer.data["true"]["lower"] <= evidence["proved_epsilon"]
+        assert evidence["proved_epsilon"] == pytest.approx(2.0, rel=1e-3)
+        # of the exact event an observer may look for, whose probabilities break the promise
+        for seen in answer.data["evidence"][1:]:
+            first, second = (seen[k]["lower"] for k in ("probability", "neighbour_probability"))
+            assert first - exp(epsilon) * second > 1e-5
 
 
 def test_whom_a_plan_is_for_is_said_beside_whom_the_claim_is_about(
@@ -541,6 +560,14 @@ def test_what_a_run_without_a_plan_spent_is_not_called_proved(call: Call, tmp_pa
         proofs = {each.get("proved_epsilon") for each in data["evidence"]}
         assert (proofs == {None}) is not planned
         assert ("\nproved" in call(*arguments).out) is planned
+
+
+def test_what_a_ledgers_price_rests_on_stands_beside_its_verdict(call: Call, ledger: Path) -> None:
+    """A seed that must be secret, and parties that share no record: neither was said."""
+    promise = ("--ledger", ledger, "--promise", "epsilon=9, delta=1e-5")
+    answer = call("claims", "check", *promise).out
+    assert "the seeds of its noise are secret" in answer
+    assert "every record belongs to one party" in answer
 
 
 def test_a_tampered_ledger_fails(call: Call, ledger: Path) -> None:

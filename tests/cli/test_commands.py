@@ -98,6 +98,20 @@ def test_plan_report_and_certificate_say_what_a_run_takes_for_granted(
         assert all(text in report for text in planned)
 
 
+def test_a_baseline_that_cannot_be_planned_is_refused_before_the_run_pays(
+    call: Call, folder: Path
+) -> None:
+    """It solves problems that the run does not: the run was paid for, and then refused."""
+    path = edited(folder, ("rounds = 6", "rounds = 2\npenalty = 1e-6"))
+    ledger = folder / "ledger.sqlite"
+    refused = call("run", path, "--out", folder / "out", "--ledger", ledger, "--no-attack")
+    assert refused.status == 2
+    assert "--no-baselines" in refused.err
+    assert not ledger.exists()
+    assert not (folder / "out").exists()
+    assert call("run", path, "--out", folder / "out", *QUICK).status == 0
+
+
 def test_the_recorded_seed_reproduces_the_model_bit_for_bit(call: Call, folder: Path) -> None:
     for name in ("first", "second"):
         assert call("run", folder / "run.toml", "--out", folder / name, *QUICK).status == 0

@@ -22,6 +22,7 @@ from dpledger.mechanisms import (
     DataShape,
     EventList,
     GaussianStep,
+    InvalidParameter,
     PlanningCurator,
     PrivateDataset,
     SamplingCurator,
@@ -180,6 +181,31 @@ def test_without_noise_the_optimum_of_an_independent_solver_is_found(solver: Mod
 
 
 PUBLISHED = PublishedDpAdmm(DpAdmm(5, 5.0, SMOOTH), pretraining_rounds=60, planned_distance=1.0)
+
+
+@pytest.mark.parametrize("parties", [("one",), ("one", "two", "three")])
+def test_steps_that_drive_the_model_away_are_refused_in_a_plan(parties: tuple[str, ...]) -> None:
+    """The plan was paid for in full, and left in its middle, where numbers had grown too large."""
+    penalty, weight = 0.1, 1.0
+    most = 2.0 / (weight - penalty * (2.0 if len(parties) == 1 else 0.5))
+    shape = DataShape(parties, 40, 2, 1.0, Adjacency.REPLACE_ONE)
+    for step, refused in ((0.99 * most, False), (1.01 * most, True)):
+        solver = DpAdmm(3, 1.0, ConstantSteps(step), penalty, weight)
+        plan = PlanningCurator()
+        if refused:
+            with pytest.raises(InvalidParameter, match=r"step size=.* must be at most"):
+                solver.solve(PrivateDataset.planned(shape), plan)
+        else:
+            solver.solve(PrivateDataset.planned(shape), plan)
+        # the linear part alone: points, duals and their mean, from anywhere
+        points = np.random.default_rng(1).normal(size=len(parties))
+        model, duals = points.mean(), np.zeros(len(parties))
+        for _ in range(3000):
+            public = points / step + duals + penalty * model - weight * points
+            points = np.clip(public / (penalty + 1.0 / step), -1e9, 1e9)
+            model = np.mean(points - duals / penalty)
+            duals = duals - penalty * (points - model)
+        assert bool(np.abs(points).max() > 1e3) is refused
 
 
 def test_published_pretraining_is_an_unprotected_event() -> None:

@@ -100,6 +100,17 @@ def test_exponential_mechanisms_cost_their_epsilons() -> None:
     assert cost(release, promise, REPLACE) == pytest.approx(
         cost(answers, promise, REPLACE), rel=1e-9
     )
+    # choices between two candidates lose half: what lies between is not said to be broken
+    halves = StatedRelease(
+        MechanismKind.RANDOMISED_RESPONSE, noise=exp(0.125) / (1 + exp(0.125)), rounds=8
+    )
+    least = cost(halves, promise, REPLACE)
+    for epsilon, verdict in (
+        (0.99 * least, ClaimVerdict.NOT_IMPLIED),
+        (1.01 * least, ClaimVerdict.UNDECIDED),
+    ):
+        asked = PromisedEpsilon(epsilon, 1e-3)
+        assert judged([release], asked, adjacency=REPLACE).verdict is verdict
     unsaid = judged(
         [StatedRelease(MechanismKind.EXPONENTIAL, rounds=8)], promise, adjacency=REPLACE
     )

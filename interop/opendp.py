@@ -2,7 +2,7 @@
 
     from dpledger.interop.opendp import tree_of_measurement
     tree = tree_of_measurement(measurement, adjacency=Adjacency.ADD_REMOVE_ONE)
-    mechanisms_of_tree(tree, adjacency=...)          # pure measurements: for ledgers and claims
+    mechanisms_of_tree(tree, adjacency=..., sensitivity=1)   # pure: for ledgers and claims
     PldAccountant().compose(event_of_tree(tree))     # (ε, δ) and zCDP: the accountants in place
 
 A measurement is no file: OpenDP has no stored form of it that could be read (0.16.0), and a stored

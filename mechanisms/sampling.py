@@ -168,12 +168,13 @@ class _Seeded:
     def stream(cls, seed: int, *key: int, bits: BitGenerator = BitGenerator.PHILOX) -> Self:
         """Return the sampler of one of many independent streams of a seed, named by numbers.
 
-        Raises `InvalidParameter` unless the seed is in [0, 2**128) and the numbers are whole and in
-        [0, 2**32): NumPy takes a larger one for two, which name another stream.
+        A number of 2**32 or more counts as its words of 32 bits, the lowest first: `5 + 3 * 2**32`
+        names what `5, 3` do. Raises `InvalidParameter` unless the seed is in [0, 2**128) and the
+        numbers are whole, >= 0.
         """
         _require_words("seed", seed)
-        if any(isinstance(n, bool) or not isinstance(n, int) or not 0 <= n < 2**32 for n in key):
-            raise InvalidParameter("key", key, "whole numbers in [0, 2**32)")
+        if any(isinstance(n, bool) or not isinstance(n, int) or n < 0 for n in key):
+            raise InvalidParameter("key", key, "whole numbers in [0, inf)")
         sequence = np.random.SeedSequence(seed, spawn_key=key)
         high, low = (int(word) for word in sequence.generate_state(2, np.uint64))
         return cls(high << 64 | low, bits=bits)

@@ -14,7 +14,7 @@ without.
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import log, sqrt
+from math import inf, log, sqrt
 
 import numpy as np
 
@@ -55,6 +55,10 @@ class SplitState:
     def model(self) -> FloatArray:
         """The model x, of shape (..., d)."""
         return self.x
+
+
+_MOST_DRIFT = 1e6
+"""A model that grows so much without data will not come back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,10 @@ class CentralisedDpAdmm:
     def solve(
         self, dataset: PrivateDataset, curator: Curator, *, observe: Observer[SplitState] = None
     ) -> SplitState:
-        """Run all rounds from x = 0, u = 0 and return the last public state."""
+        """Run all rounds from x = 0, u = 0 and return the last public state.
+
+        Raises `InvalidParameter`, in a plan as well, where the model would run away (see `drift`).
+        """
         dual = np.zeros(self.constraint.a.shape[0])
         return self.run(dataset, curator, dual, lambda g: g.sensitivity.root, observe)
 
@@ -116,6 +123,7 @@ class CentralisedDpAdmm:
     ) -> SplitState:
         """Run all rounds from u_0 = `dual`, with noise in multiples of `unit` of the gradient."""
         self.require_fits(dataset)
+        self._require_settled()
         start = np.zeros(dataset.shape.parameters(self.loss))
         state = SplitState(start, np.zeros(self.constraint.split_dimension), dual)
         ahead, theta = state, 1.0
@@ -129,15 +137,44 @@ class CentralisedDpAdmm:
                 noise_std=float_up(Fraction(self.noise_multiplier) * unit(gradient)),
             )
             before, state = state, self.step(ahead, noisy[..., 0, :])
-            theta, weight = self._extrapolation(theta)
-            ahead = SplitState(
-                state.x + weight * (state.x - before.x),
-                state.y,
-                state.u + weight * (state.u - before.u),
-            )
+            ahead, theta = self._ahead(before, state, theta)
             if observe is not None:
                 observe(t, state)
         return state
+
+    def drift(self) -> float:
+        """Return how far the regulariser and the constraint alone take a model of ones, in all
+        rounds: its largest number, which is public. Beside an l2 term the extrapolated dual may run
+        away (infinity where it overflows).
+        """
+        dual = np.zeros(self.constraint.a.shape[0])
+        none = np.zeros(self.constraint.a.shape[1])
+        state = SplitState(none + 1.0, np.zeros(self.constraint.split_dimension), dual)
+        ahead, theta, most = state, 1.0, 1.0
+        for _ in range(self.rounds):
+            before, state = state, self.step(ahead, none)
+            ahead, theta = self._ahead(before, state, theta)
+            most = max(most, float(np.abs(state.x).max(initial=0.0)))
+            if not most < _MOST_DRIFT:
+                return inf
+        return most
+
+    def _require_settled(self) -> None:
+        if self.drift() == inf:
+            raise InvalidParameter(
+                "regularisation",
+                self.regularisation,
+                f"smaller beside penalty={self.penalty:g} (with these steps the model runs away "
+                "whatever the data), or accelerated=False",
+            )
+
+    def _ahead(
+        self, before: SplitState, state: SplitState, theta: float
+    ) -> tuple[SplitState, float]:
+        """Return where the next round starts, and theta_{t+1}."""
+        theta, weight = self._extrapolation(theta)
+        x = state.x + weight * (state.x - before.x)
+        return SplitState(x, state.y, state.u + weight * (state.u - before.u)), theta
 
     def step(self, at: SplitState, noisy_gradient: FloatArray) -> SplitState:
         """Return the state after one round, a public function (Algorithm 2, lines 2 to 4)."""

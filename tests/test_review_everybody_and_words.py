@@ -12,17 +12,21 @@ import dpledger as dp
 from dpledger.accounting import Budget, MemoryLedger, certify, verify
 from dpledger.accounting.ledger.budget import BudgetExceeded
 from dpledger.accounting.numbers.notions import ApproxDp
+from dpledger.accounting.proof.certificate import Uncertifiable
 from dpledger.mechanisms import (
     Adjacency,
+    DataShape,
     EventList,
     ExactSampler,
     InvalidParameter,
+    LocalDataset,
     PrivateDataset,
     Provenance,
     SamplingCurator,
     SystemSampler,
     concatenate_disjoint,
 )
+from dpledger.mechanisms.share_data import ShareOfSum
 from dpledger.solvers import LinearLoss
 
 REPLACE = Adjacency.REPLACE_ONE
@@ -119,6 +123,22 @@ def test_words_of_a_good_generator_are_taken() -> None:
     sink = EventList()
     release(handle(), SamplingCurator(sink, Own(np.random.PCG64().random_raw)), 1)
     assert len(sink.events) == 1
+
+
+def test_a_sum_over_parties_is_paid_by_the_records_of_each() -> None:
+    """Its one name was a party like any other beside the names of those whose records it holds."""
+    shape = DataShape(("north", "south"), 80, 2, 1.0, REPLACE)
+    sink = EventList()
+    curator = SamplingCurator(sink, SystemSampler())
+    alone = LocalDataset(shape, ("north",), ROWS, LABELS)
+    part = ShareOfSum(shape, "north", ROWS, LABELS)
+    for at, held in enumerate((alone, part), 1):
+        gradient = held.mean_gradient(LinearLoss(), np.zeros(2))
+        curator.release(gradient, round=at, release="gradient", noise_multiplier=2.0)
+    found = dp.guarantee(sink.events, delta=1e-5)
+    assert found.mu.upper_float == pytest.approx(0.5**0.5, rel=1e-9)
+    with pytest.raises(Uncertifiable, match="sums over parties"):
+        certify(sink.events, delta=1e-5)
 
 
 @pytest.mark.parametrize("swapped", [False, True])

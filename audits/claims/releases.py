@@ -46,7 +46,7 @@ _REASON = "the sensitivity that the claim states"
 """The reason of every sensitivity that a claim states: nobody has derived it."""
 
 _ROUNDED = f"{_REASON}, rounded up as for whole numbers, which alone discrete noise hides"
-_STATED_LOSS = "the epsilon of the exponential mechanism that the claim states"
+_STATED_LOSS = "the epsilon of a step that the claim states"
 EPSILON_OF_STEP = "epsilon of a step"
 """What is missing of an exponential mechanism."""
 NUMBER_OF_ANSWERS = "number of answers"

@@ -99,7 +99,7 @@ def _promised(check: MembershipCheck) -> str:
     words += f", {claim_grade(promise)}"
     if isinstance(promise, Gdp):
         words = f"{shown_up(float(promise.mu_squared) ** 0.5, digits=4)}-GDP, that is {words}"
-    return f"The promise: {words}, under {check.adjacency}."
+    return f"The promise to one record: {words}, under {check.adjacency}."
 
 
 def _trained(check: MembershipCheck) -> str:

@@ -119,8 +119,7 @@ def _job(cell: Cell, run: int | None, seed: int) -> tuple[Cell, int | None, Cell
         if run is None:
             return cell, run, cell.task.privacy()
         split = np.random.SeedSequence(seed, spawn_key=(run,)).generate_state(1)
-        high, low = divmod(int(cell.key[:16], 16), 1 << 32)
-        sampler = SimulationSampler.stream(seed, run, low, high)
+        sampler = SimulationSampler.stream(seed, run, int(cell.key[:16], 16))
         return cell, run, cell.task.run(split_seed=int(split[0]), sampler=sampler)
 
 

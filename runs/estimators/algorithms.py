@@ -42,6 +42,8 @@ _EXACT_PENALTY, _STEP_PENALTY = 0.1, 0.01
 """rho of subproblems that are solved, or nearly, in a round; and where a round is one step."""
 _NETWORK_PENALTY = 0.02
 """eta times an agent's number of neighbours."""
+_MOST_DRIFT = 2.0
+"""Of a model of ones that a regulariser alone should bring to 0."""
 _INNER_STEPS = 5
 """Of PS-ADMM in a round: each is a release, and more of them each have more noise."""
 
@@ -224,9 +226,10 @@ class Recipe:
     def centralised(self, noise_multiplier: float, shape: DataShape) -> CentralisedDpAdmm:
         """Return DP-AccADMM of Xu et al. (2020), for the constraint y = x.
 
-        The step is 1 over the smoothness; x alone is published, as y follows it.
+        The step is 1 over the smoothness; x alone is published, as y follows it. Where the
+        extrapolated dual would not settle beside the regulariser, it is not extrapolated.
         """
-        return CentralisedDpAdmm(
+        accelerated = CentralisedDpAdmm(
             fused_lasso(shape.parameters(_loss(shape)), ()),
             self.rounds,
             noise_multiplier,
@@ -237,6 +240,8 @@ class Recipe:
             regulariser=L2(),
             loss=_loss(shape),
         )
+        settles = accelerated.drift() < _MOST_DRIFT
+        return accelerated if settles else replace(accelerated, accelerated=False)
 
     def _steps(self, shape: DataShape) -> SmoothSteps:
         """Return Theorem 4's steps of Huang et al. (2020), for a smooth objective."""

@@ -54,7 +54,7 @@ def test_exact_noise_of_a_seed_is_the_same_for_ever() -> None:
     ]
 
 
-@pytest.mark.parametrize("key", [(1, -1), (2**128, 0), (-1, 0), (1, 0.5), (1, True), (1, 2**32)])
+@pytest.mark.parametrize("key", [(1, -1), (2**128, 0), (-1, 0), (1, 0.5), (1, True)])
 def test_a_stream_that_no_generator_can_name_is_refused(key: Any) -> None:
     with pytest.raises(InvalidParameter, match=r"whole numbers? in \[0"):
         SeededSampler.stream(*key)

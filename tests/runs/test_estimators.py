@@ -273,6 +273,14 @@ def excess(model: Any, regularisation: float, *, scale: float) -> float:
     return float(objective(found)[0] - best.fun)
 
 
+@pytest.mark.parametrize("weight", [1e-2, 1.0, 100.0])
+def test_a_regulariser_of_any_weight_leaves_a_centralised_model_small(weight: float) -> None:
+    """Beside one of 0.1 and more its extrapolated dual ran away, at full price."""
+    fit = admm(algorithm=AdmmAlgorithm.CENTRALISED, regularisation=weight, rounds=100, epsilon=20.0)
+    fit.fit(X, Y)
+    assert np.linalg.norm(fit.coef_) < 10.0 / weight**0.5
+
+
 @pytest.mark.parametrize("algorithm", quick(FEW, GAUSSIAN))
 def test_without_noise_to_speak_of_the_model_is_the_optimum(algorithm: AdmmAlgorithm) -> None:
     model = admm(

@@ -285,6 +285,18 @@ def test_extrapolation_is_faster_at_first() -> None:
     assert gap(True) < gap(False) / 2
 
 
+@pytest.mark.parametrize("weight", [0.3, 30.0])
+def test_an_extrapolated_dual_that_runs_away_is_refused_in_a_plan(weight: float) -> None:
+    """A fit paid for all of its rounds, and had a model of 1e9 or none."""
+    ridge = fused_lasso(4, [])
+    away = CentralisedDpAdmm(ridge, 100, 5.0, 4.0, True, 0.01, None, weight, L2())
+    calm = replace(away, accelerated=False)
+    assert calm.drift() <= 1.0
+    assert len(planned(calm, DataShape(("all",), 60, 4, 1.0, Adjacency.REPLACE_ONE))) == 100
+    with pytest.raises(InvalidParameter, match=r"regularisation.*accelerated=False"):
+        planned(away, DataShape(("all",), 60, 4, 1.0, Adjacency.REPLACE_ONE))
+
+
 def test_without_noise_the_ridge_optimum_is_found_for_any_b_and_c() -> None:
     rng = np.random.default_rng(5)
     a, b, c = np.eye(4) + 0.2 * rng.normal(size=(4, 4)), np.diag([1.0, 2.0, 0.5, 1.5]), np.ones(4)

@@ -40,33 +40,38 @@ def _dp_event(document: Any, where: str, *, adjacency: Adjacency) -> tuple[Mecha
 
 
 def _opacus(held: Any, where: str, *, adjacency: Adjacency) -> tuple[Mechanism, ...]:
-    """Find the accountant's state: a document itself, or what `save_checkpoint` calls it."""
-    for document in held if isinstance(held, list) else [held]:
-        if isinstance(document, Mapping):
-            # a checkpoint has keys of its user's own beside the state, which may be called alike
-            state = document.get(_IN_CHECKPOINT, document)
-            if _accountants(held) > 1:
-                raise MalformedImport(f"{where}: must hold one accountant, not several.")
-            if isinstance(state, Mapping) and isinstance(state.get("history"), list):
-                return mechanisms_of_opacus(state["history"], adjacency=adjacency)
+    """Find the accountant's state: what `save_checkpoint` calls it, or a document itself."""
+    states = _states(held)
+    if len(states) > 1:
+        raise MalformedImport(f"{where}: must hold one accountant, not several.")
+    for state in states or (held if isinstance(held, list) else [held]):
+        if isinstance(state, Mapping) and isinstance(state.get("history"), list):
+            if not states and len(state) > 1 and "mechanism" not in state:
+                raise MalformedImport(
+                    f"{where}: must hold the state of an accountant of Opacus, which has a "
+                    "mechanism beside its history: this may be a history of something else."
+                )
+            return mechanisms_of_opacus(state["history"], adjacency=adjacency)
     raise MalformedImport(f"{where}: must hold a history of an accountant of Opacus.")
 
 
-def _accountants(held: Any) -> int:
-    """Return how many states under `_IN_CHECKPOINT` a document has, at any depth.
+def _states(held: Any) -> list[Any]:
+    """Return what stands under `_IN_CHECKPOINT` in a document, at any depth.
 
-    A checkpoint that carries another one beside its own state (of a model that it was tuned from)
-    holds two; nothing says which of them, or whether both, the reader means to be priced.
+    A checkpoint has keys of its user's own beside the state, or around it, which may be called like
+    those of a state. One that carries another state beside its own (of a model that it was tuned
+    from) holds two; nothing says which of them, or whether both, the reader means to be priced.
 
     Args:
         held: plain containers, which may share parts, or contain themselves.
     """
-    found, looked, waiting = 0, set[int](), [held]
+    found, looked, waiting = list[Any](), set[int](), [held]
     while waiting:
         one = waiting.pop()
         if isinstance(one, Mapping | list | tuple) and id(one) not in looked:
             looked.add(id(one))
-            found += isinstance(one, Mapping) and _IN_CHECKPOINT in one
+            if isinstance(one, Mapping) and _IN_CHECKPOINT in one:
+                found.append(one[_IN_CHECKPOINT])
             waiting += one.values() if isinstance(one, Mapping) else one
     return found
 

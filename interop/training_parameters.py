@@ -237,8 +237,16 @@ def mechanisms_of_matrix(
     )
     if len({len(row) for row in matrix}) != 1:
         raise MalformedImport(f"{where}: the rows of a matrix must be of one length.")
+    if fields.has("matrix") and fields.has("iterations"):
+        raise MalformedImport(f"{where}: must state iterations with strategy alone.")
     if fields.has("sampling_prob"):
-        return _cyclic(fields, matrix, len(bands), adjacency)
+        if fields.has("min_separation") or fields.has("max_participations"):
+            raise MalformedImport(
+                f"{where}: must state sampling_prob, or min_separation and max_participations."
+            )
+        # zeros behind the last band are none: records are dealt to as many groups as there are
+        number = max((place for place, band in enumerate(bands, 1) if band), default=0)
+        return _cyclic(fields, matrix, number, adjacency)
     separation = fields.whole("min_separation") if fields.has("min_separation") else 0
     if not separation:
         raise fields.wrong("min_separation", "a whole number in [1, inf), or sampling_prob stated")
@@ -255,7 +263,7 @@ def _cyclic(fields: Fields, matrix: Any, bands: int, adjacency: Adjacency) -> tu
         )
     # one participation: the largest column
     bound = participation_sensitivity(matrix, separation=len(matrix), participations=1)
-    step = _matrix_step(fields, bound, adjacency, "the largest column, groups in turn")
+    step = _matrix_step(fields, bound, adjacency, f"the largest column, {bands} groups in turn")
     rounds = ceil(Fraction(len(matrix), bands))
     return (Repeated(PoissonSampled(step, fields.number("sampling_prob")), rounds),)
 

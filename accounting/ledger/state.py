@@ -472,9 +472,12 @@ class LedgerState:
         left = state.plan if state is not None and own == payer else Counter[Event]()
         for event, times in Counter(events).items():
             if left[event] < times:
+                where = f"{type(event.mechanism).__name__}, {event.context.release!r}"
                 raise LedgerError(
                     f"Expected an event left in the plan of run {payer!r}, for which all of the "
-                    f"budget is taken, instead got {event}. Nothing was released."
+                    f"budget is taken, instead got another ({where}): not all mechanisms of that "
+                    "plan add up in the budget's filter, so that it could be paid for as a whole "
+                    "alone. A budget of Rényi DP pays for several such runs. Nothing was released."
                 )
         if self._payer is None and state is not None:
             budget.require_plan(state.opening.plan or ())

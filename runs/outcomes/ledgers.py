@@ -14,14 +14,17 @@ from ...accounting.check.checker import report
 from ...accounting.check.pld_checker import check
 from ...accounting.check.reading import CertificateWrong, Undecided
 from ...accounting.ledger import FileAnchor, RolledBack, SqliteLedger, TamperedLedger
+from ...accounting.ledger.budget import Budget
 from ...accounting.ledger.file_names import write_over
 from ...accounting.ledger.ledger import HISTORY
 from ...accounting.ledger.proofs import graded_certificate, graded_verdict
-from ...accounting.numbers.enclosure import shown_up
+from ...accounting.numbers.enclosure import shown_down, shown_in_full, shown_up
 from ...accounting.numbers.grade import Grade
+from ...accounting.numbers.notions import ApproxDp, Gdp, Rdp, Zcdp
 from ...accounting.proof.opinions import opinion_of_coq, opinion_of_extracted
 from ...accounting.proof.proved import NotProved, certificate_bytes
 from ...audits.outcome import Outcome, TextColumns, shown
+from ...mechanisms.sensitivity import float_down
 
 _ADAPTIVE = (
     "an estimate: no plan, or not all of it, so that what ran, or when it ended, may depend on "
@@ -41,7 +44,9 @@ def spent_outcome(path: Path, *, delta: float) -> Outcome:
     `Odometer`).
     """
     with SqliteLedger(path, read_only=True) as ledger:
-        odometer, runs, head = ledger.steady(lambda: (ledger.spent(), ledger.runs(), ledger.head))
+        odometer, runs, head, filtered = ledger.steady(
+            lambda: (ledger.spent(), ledger.runs(), ledger.head, ledger.filtered)
+        )
         epsilon = odometer.epsilon(delta)
     texts = [
         (
@@ -82,6 +87,7 @@ def spent_outcome(path: Path, *, delta: float) -> Outcome:
             ("spent", spent),
             ("relation", None if odometer.adjacency is None else odometer.adjacency.value),
             ("unit", "one record; a person with several records pays more"),
+            ("budget", _budget_text(odometer.budget, filtered=filtered is not None)),
             ("head", head),
             ("assumed", HISTORY if any(run.imported for run in runs) else None),
             *(("UNPROTECTED", reason) for reason in odometer.unprotected),
@@ -89,6 +95,32 @@ def spent_outcome(path: Path, *, delta: float) -> Outcome:
         tables=(TextColumns(("run", "opened", "events", "committed", "kept to plan"), texts),),
         finding=odometer.is_finding,
     )
+
+
+def _budget_text(budget: Budget | None, *, filtered: bool) -> str | None:
+    """Return what a ledger may spend in all, and whether one plan took all of it.
+
+    A filter of epsilon adds up Gaussian steps. What else a plan has, samples and Laplace noise among
+    it, is paid for as a whole, by all of the budget, where the plan is the ledger's first: its
+    epsilon, which is spent, says nothing of what is left.
+
+    Args:
+        budget: of the ledger; None without one.
+        filtered: whether its filter still adds up what runs spend.
+    """
+    if budget is None:
+        return None
+    taken = "" if filtered else "; all of it is taken by the first run's plan: no other is paid for"
+    match budget.notion:
+        case ApproxDp(epsilon, delta):
+            most = f"epsilon {shown_down(float_down(epsilon))} at delta {shown_in_full(delta)}"
+        case Gdp(mu_squared):
+            most = f"mu^2 {shown_down(float_down(mu_squared))}"
+        case Zcdp(rho):
+            most = f"rho {shown_down(float_down(rho))}"
+        case Rdp(order, cost):
+            most = f"{shown_down(float_down(cost))} in Rényi DP of order {order}"
+    return f"at most {most}{taken}"
 
 
 def chain_outcome(path: Path, *, head: str | None = None) -> Outcome:

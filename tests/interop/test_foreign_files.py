@@ -83,7 +83,9 @@ class Hostile:
 
 
 def hostile(protocol: int) -> bytes:
-    return pickle.dumps({"history": HISTORY, "other": Hostile()}, protocol=protocol)
+    return pickle.dumps(
+        {"history": HISTORY, "mechanism": "prv", "other": Hostile()}, protocol=protocol
+    )
 
 
 def gaussian(noise: Any = 1.0, **more: Any) -> dict[str, Any]:
@@ -438,6 +440,41 @@ def test_a_checkpoints_own_history_is_not_taken_for_the_accountants() -> None:
     for content in (text(own), zipped(pickle.dumps(own))):
         both = read_bytes("opacus", content, "both", adjacency=ADD)
         assert both == read_bytes("opacus", text(STATE), "both", adjacency=ADD)
+
+
+def test_a_state_inside_another_document_is_found_and_no_other_history() -> None:
+    """The history beside it, or one of something else, was priced as the accountant's."""
+    own = {"history": [[2.0, 0.01, 1]], "privacy": {"privacy_accountant_state_dict": STATE}}
+    found = read_bytes("opacus", text(own), "x", adjacency=ADD)
+    assert found == read_bytes("opacus", text(STATE), "x", adjacency=ADD)
+    losses = {"model": {}, "history": [[0.69, 0.5, 1], [0.51, 0.71, 2]]}
+    with pytest.raises(MalformedImport, match="history of something else"):
+        read_bytes("opacus", text(losses), "x", adjacency=ADD)
+
+
+MATRIX = {"strategy": [1.0, 0.5], "iterations": 60, "noise_multiplier": 2.0, "sampling_prob": 0.1}
+
+
+def test_zeros_behind_the_last_band_make_no_groups() -> None:
+    """Of sixty bands, fifty-eight of them 0, a record was drawn once for thirty times."""
+    plain = read_bytes("matrix", text(MATRIX), "x", adjacency=ZERO)
+    padded = {**MATRIX, "strategy": [1.0, 0.5, *([0.0] * 58)]}
+    assert read_bytes("matrix", text(padded), "x", adjacency=ZERO) == plain
+    assert "2 groups in turn" in guarantee(plain, delta=1e-5).assumptions[0]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"min_separation": 1},
+        {"max_participations": 60},
+        {"strategy": None, "matrix": [[1.0, 0.0], [0.5, 1.0]], "sampling_prob": None},
+    ],
+)
+def test_a_matrix_says_one_thing_of_its_steps(more: dict[str, Any]) -> None:
+    document = {name: value for name, value in (MATRIX | more).items() if value is not None}
+    with pytest.raises(MalformedImport, match="must state"):
+        read_bytes("matrix", text(document), "x", adjacency=ZERO)
 
 
 def test_a_checkpoint_of_two_accountants_is_refused() -> None:

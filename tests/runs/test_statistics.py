@@ -9,13 +9,14 @@ import pytest
 from scipy.stats import norm
 
 from dpledger.accounting.check.pld_checker import check
-from dpledger.accounting.ledger import SqliteLedger
+from dpledger.accounting.ledger import LedgerError, SqliteLedger
 from dpledger.accounting.ledger.budget import Budget, BudgetExceeded
 from dpledger.accounting.numbers.notions import ApproxDp
 from dpledger.data.errors import SchemaError
 from dpledger.data.strict import ConfigurationError
 from dpledger.mechanisms import Adjacency, GaussianStep, InvalidParameter
 from dpledger.mechanisms.events import DiscreteLaplaceStep
+from dpledger.runs.outcomes.ledgers import spent_outcome
 from dpledger.runs.outcomes.statistics import statistics_outcome
 from dpledger.runs.statistics import plan_statistics, read_statistics, release_statistics
 from dpledger.runs.training import NewLedger
@@ -98,6 +99,25 @@ def written(folder: Path, text: str) -> Path:
     path = folder / "asked.toml"
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def test_a_plan_that_takes_all_of_a_budget_is_shown_and_named_in_refusals(
+    tmp_path: Path, people: np.ndarray
+) -> None:
+    """Of a budget of ten one epsilon was spent, it seemed, and nothing more was paid for."""
+    book = tmp_path / "shared.sqlite"
+    SqliteLedger.create(book, Budget(ApproxDp(10.0, 1e-6), adjacency=Adjacency.REPLACE_ONE))
+    quantile = '[[statistics]]\nkind = "quantile"\ncolumn = "age"\nquantile = 0.5\n'
+    text = ASKED[: ASKED.index('[[statistics]]\nkind = "count"')] + quantile
+    shown = str(spent_outcome(book, delta=1e-6).rows)
+    assert "at most epsilon 10 at delta 1e-06" in shown
+    assert "taken" not in shown
+    release_statistics(written(tmp_path, text), out=tmp_path / "first", ledger=book)
+    assert "taken by the first run's plan" in str(spent_outcome(book, delta=1e-6).rows)
+    again = written(tmp_path, text.replace("seed = 7", "seed = 8"))
+    with pytest.raises(LedgerError, match="all of the budget is taken") as refused:
+        release_statistics(again, out=tmp_path / "second", ledger=book)
+    assert "Fraction(" not in str(refused.value)
 
 
 def test_counts_that_are_public_already_are_refused_with_their_plan(tmp_path: Path) -> None:

@@ -100,8 +100,8 @@ def spent_outcome(path: Path, *, delta: float) -> Outcome:
 def _budget_text(budget: Budget | None, *, filtered: bool) -> str | None:
     """Return what a ledger may spend in all, and whether one plan took all of it.
 
-    A filter of epsilon adds up Gaussian steps. What else a plan has, samples and Laplace noise among
-    it, is paid for as a whole, by all of the budget, where the plan is the ledger's first: its
+    A filter of epsilon adds up Gaussian steps. A plan that has others, on samples or with Laplace
+    noise, is paid for as a whole, by all of the budget, where it is the ledger's first: its
     epsilon, which is spent, says nothing of what is left.
 
     Args:

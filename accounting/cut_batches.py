@@ -35,11 +35,13 @@ from flint import arb
 from ..mechanisms.sensitivity import Norm, Sensitivity, declared
 from .numbers.enclosure import BITS, Enclosure, ball_of, precision
 
+CUT = "a record of a batch cut to a fixed size takes another's place"
+"""Why a batch that may be cut moves twice as far; a bound, which rare cuts are far below."""
+
 
 def twice_moved(size: Sensitivity) -> Sensitivity:
     """Return the l2 sensitivity of a batch that is cut, from that of one in which all are kept."""
-    reason = "a record of a batch cut to a fixed size takes another's place"
-    return declared(2 * size.root, reason, adjacency=size.adjacency, norm=Norm.L2)
+    return declared(2 * size.root, CUT, adjacency=size.adjacency, norm=Norm.L2)
 
 
 def most_cut(others: int, rate: Fraction, room: int) -> Fraction:

@@ -18,7 +18,7 @@ from math import comb, inf
 from numbers import Integral
 from typing import Any
 
-from ..accounting.cut_batches import twice_moved
+from ..accounting.cut_batches import CUT, twice_moved
 from ..accounting.numbers.enclosure import BITS, Enclosure, ball_of, precision
 from ..accounting.pure import pure_epsilon
 from ..mechanisms.adjacency import Adjacency
@@ -57,6 +57,7 @@ from ..mechanisms.sensitivity import Norm, Sensitivity, declared, float_down, fl
 from .event_trees import EventTree, Untranslatable, event_of_tree, tree_of_event
 
 __all__ = [
+    "BOUNDS",
     "Untranslatable",
     "dp_accounting",
     "dp_event_of",
@@ -247,6 +248,13 @@ def _mechanisms(tree: EventTree, size: Sensitivity) -> list[Mechanism]:
 
 _Fields = Mapping[str, Any]
 
+_LARGEST = "the largest of several shifts of a MixtureOfGaussiansDpEvent"
+_SELECTED = "a selection of this epsilon (McSherry, Talwar 2007; McKenna, Sheldon 2020)"
+_BEST = "the best of several pure runs"
+BOUNDS = frozenset({CUT, _LARGEST, _SELECTED, _BEST})
+"""Reasons of sensitivities of steps that are priced by what costs more: what such a step costs at
+the least is not known."""
+
 
 def _composed(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
     """Parts one after the other, each under the same sensitivity.
@@ -334,8 +342,7 @@ def _stated(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
 
 def _selection(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
     """The exponential mechanism, or permute and flip, of a stated epsilon: pure, with that loss."""
-    reason = "a selection of this epsilon (McSherry, Talwar 2007; McKenna, Sheldon 2020)"
-    return _of_stated_loss(fields["epsilon"], reason, size)
+    return _of_stated_loss(fields["epsilon"], _SELECTED, size)
 
 
 def _mixture_of_gaussians(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
@@ -361,7 +368,8 @@ def _mixture_of_gaussians(fields: _Fields, size: Sensitivity) -> list[Mechanism]
     moving = sum(drawn, Fraction(0))
     idle = total - moving
     rate = min(1.0, float_up(max(moving, 1 - idle) if moving else Fraction(0)))
-    reason = "the largest shift of a MixtureOfGaussiansDpEvent"
+    several = len({shift for shift in shifts if shift > 0}) > 1
+    reason = _LARGEST if several else "the shift of a MixtureOfGaussiansDpEvent"
     moved = _declared(size.root * Fraction(max(shifts)), reason, size, Norm.L2)
     return [PoissonSampled(GaussianStep(moved, noise), rate)] if moving and max(shifts) else []
 
@@ -400,7 +408,7 @@ def _repeat_and_select(fields: _Fields, size: Sensitivity) -> list[Mechanism]:
     one = _loss(_mechanisms(fields["event"], size))
     if one == inf:
         raise Untranslatable("RepeatAndSelectDpEvent must be of an event with a pure epsilon.")
-    return _of_loss((2 + Fraction(shape)) * Fraction(one), "the best of several pure runs", size)
+    return _of_loss((2 + Fraction(shape)) * Fraction(one), _BEST, size)
 
 
 def _require_on_sample(inner: EventTree, size: int | None) -> None:

@@ -30,6 +30,7 @@ from ..audits.falsifier import ReplacedRecord
 from ..audits.visible_text import in_a_line
 from ..data.strict import ConfigurationError
 from ..interop import read
+from ..interop.dp_events import BOUNDS
 from ..mechanisms.adjacency import Adjacency
 from ..mechanisms.errors import InvalidParameter
 from .attack import run_attack
@@ -87,9 +88,10 @@ def judge_foreign_file(
     Beside the verdict stands what the file does not state, and what its price takes for granted.
     """
     events = read(kind, path, adjacency=adjacency)
-    finding = final_verdict(judged_events(events, promise))
+    assumed = assumed_of(events, promise.delta)
+    finding = final_verdict(judged_events(events, promise, bounded=bool(BOUNDS & {*assumed})))
     # a hearing of a ledger names the same; here nobody wrote a certificate that would
-    checks = granted([HISTORY, *assumed_of(events, promise.delta)])
+    checks = granted([HISTORY, *assumed])
     return JudgedPromise(f"{kind}: {path.name}", finding, checks, unstated("a file"))
 
 

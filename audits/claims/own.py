@@ -432,13 +432,17 @@ def _unsaid_sensitivities(
             )
 
 
-def judged_events(events: Sequence[Event], promise: OwnPromise, *, group: int = 1) -> Finding:
+def judged_events(
+    events: Sequence[Event], promise: OwnPromise, *, group: int = 1, bounded: bool = False
+) -> Finding:
     """Return what the court finds about a promise for events that a plan or a ledger lists.
 
     Args:
         events: of which nothing is left unstated.
         promise: for all of them together.
         group: how many records the promised unit has at most.
+        bounded: whether events stand for steps that cost less: what these cost at least is not
+            known.
     """
     listed = tuple(events)
     unit, delta = promise.quantity, promise.delta
@@ -447,6 +451,9 @@ def judged_events(events: Sequence[Event], promise: OwnPromise, *, group: int = 
     if may_be_spread(listed, unit, delta, group):
         found = priced(listed, unit=unit, delta=delta, group=group, spread=True)
         costs[f"as listed, {_SPREAD}"], missing = found, (_ONE_PARTY,)
+    if bounded:
+        nothing = Enclosure.of(0)
+        costs = {n: replace(p, cost=Enclosure.hull(nothing, p.cost)) for n, p in costs.items()}
     met = all(map(_is_answer, listed))
     return _finding(costs, promise, listed, missing, met=met, group=group)
 

@@ -28,6 +28,7 @@ from .clipping import SQUARE_EXPONENT, cut_to_bound, largest_entry, longest_up, 
 from .dense_records import DenseRecords
 from .errors import (
     InvalidParameter,
+    named,
     require_bool,
     require_magnitude,
     require_nonnegative,
@@ -208,11 +209,12 @@ class VerticalDataset(PrivateHandle[VerticalShape, Columns]):
         blocks: Sequence[FloatArray],
         labels: FloatArray,
         *,
-        adjacency: Adjacency,
+        adjacency: Adjacency | str,
         parties: tuple[str, ...],
         public_labels: bool,
         row_bound: float = 1.0,
     ) -> None:
+        adjacency = named("adjacency", adjacency, Adjacency)
         require_magnitude("row_bound", row_bound, SQUARE_EXPONENT)
         row_bound = float(row_bound)  # one number for price and cut
         y = labels_of(labels)

@@ -1,8 +1,8 @@
 """A fit on records that live with one party each: who holds them, and what is run and paid for.
 
-`fit` and `partial_fit` of the classifier and the regressor end here: labels are numbers of a public
-domain, rows have norm at most 1, and what is left is to plan the solver, prove and pay for the
-plan, and only then run.
+`fit` of the classifier and the regressor ends here: labels are numbers of a public domain, rows
+have norm at most 1, and what is left is to plan the solver, prove and pay for the plan, and only
+then run.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

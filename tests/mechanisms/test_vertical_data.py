@@ -491,3 +491,11 @@ def test_a_pull_of_subnormal_numbers_has_a_minimiser() -> None:
         np.full(2, 5e-324), penalty=1.0, modulus=100.0, radius=3.0
     )
     assert np.abs(found).max() <= 5e-324
+
+
+def test_a_relation_may_be_its_word() -> None:
+    blocks, parties = [np.eye(3), np.eye(3)], ("a", "b")
+    held = VerticalDataset(
+        blocks, np.ones(3), adjacency="replace-one", parties=parties, public_labels=True
+    )
+    assert held.shape.adjacency is Adjacency.REPLACE_ONE

@@ -88,7 +88,8 @@ class LabelledRecords:
             raise InvalidParameter("party_of.shape", self.party_of.shape, f"({len(self)},)")
         homes = np.unique(self.party_of).tolist()
         if not set(homes) <= set(range(len(self.parties))):
-            raise InvalidParameter("party_of", homes, f"in [0, {len(self.parties) - 1}]")
+            shown = homes if self.party_of.dtype.kind in "iu" else str(self.party_of.dtype)
+            raise InvalidParameter("party_of", shown, f"in [0, {len(self.parties) - 1}]")
 
     def __len__(self) -> int:
         return len(self.labels)

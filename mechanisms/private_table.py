@@ -230,6 +230,20 @@ class TableShape(Closed):
         return own, bounds, len(bounds) + 1
 
 
+def _names_of(cells: object) -> list[object]:
+    """Return the names of a mapping's, or a frame's, columns; raise `InvalidParameter` for what has
+    none, of which nothing is looked at: of a column by itself they would be its private cells.
+    """
+    if isinstance(cells, Mapping):
+        return [*cells]
+    # a frame may have columns that are called so
+    own = next((each for each in ("column_names", "columns") if hasattr(type(cells), each)), None)
+    if own is None:
+        kind = type(cells).__name__
+        raise InvalidParameter("cells", kind, "a mapping or a frame, of names to columns")
+    return [*getattr(cells, own)]
+
+
 class PrivateTable(PrivateHandle[TableShape, Mapping[str, FloatArray]]):
     """A table of private records; every statistic of it is a `Sensitive` of shape (1, d).
 
@@ -258,8 +272,9 @@ class PrivateTable(PrivateHandle[TableShape, Mapping[str, FloatArray]]):
         n_max: int | None = None,
     ) -> None:
         relation = named("adjacency", adjacency, Adjacency)
-        if set(cells) != set(columns):
-            raise InvalidParameter("cells", sorted(cells), f"those of {sorted(columns)}")
+        names = _names_of(cells)
+        if set(names) != set(columns):
+            raise InvalidParameter("cells", sorted(map(str, names)), f"those of {sorted(columns)}")
         # read once: what is priced is what is cut, and as long as what is summed
         columns = {name: columns[name] for name in columns}
         held = {name: real_numbers(f"cells of {name!r}", cells[name]) for name in columns}

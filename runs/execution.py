@@ -133,14 +133,7 @@ def _begun(
             _require_fresh_noise(configuration, ledger)
             ledger.require(planned.events)
     public, copies = _written_configuration(configuration, text)
-    folder = new_folder(
-        options.out,
-        name,
-        options.ledger,
-        options.anchor,
-        first="configuration.toml",
-        copies=copies,
-    )
+    folder = new_folder(options.out, name, options.ledger, options.anchor, copies=copies)
     for file, copy in copies.items():
         held = holders_file(folder / file) if file == HOLDERS_COPY else folder / file
         held.write_bytes(copy)

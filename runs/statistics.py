@@ -49,6 +49,7 @@ from ..mechanisms import (
     TableShape,
 )
 from ..mechanisms.discrete_noise import SMALLEST_SCALE
+from ..mechanisms.errors import DpledgerError
 from ..mechanisms.events import Event
 from ..mechanisms.exact_choice import MOST_CANDIDATES
 from ..mechanisms.protocols import FloatArray
@@ -360,13 +361,18 @@ def release_statistics(
     run = f"{name} {datetime.now(UTC).isoformat(timespec='seconds')} {uuid4().hex[:8]}"
     with SqliteLedger(ledger or folder / "ledger.sqlite") as book:
         paid = book.run(run, configuration_hash=plan.proof.certificate.subject, plan=plan.events)
-        found = run_prepaid(
-            lambda data, curator: _release_all(asked, plan.noise_multiplier, data, curator),
-            table,
-            paid,
-            plan.events,
-            asked.sampler,
-        )
+        try:
+            found = run_prepaid(
+                lambda data, curator: _release_all(asked, plan.noise_multiplier, data, curator),
+                table,
+                paid,
+                plan.events,
+                asked.sampler,
+            )
+        except DpledgerError:
+            if not paid.events():  # refused, and nothing paid: the folder is free
+                (folder / "statistics.json").unlink()
+            raise
         certificate = plan.proof.certificate.given(*book.circumstances(run))
     document = certificate.to_json_bytes()
     proved(document, events=plan.events, epsilon=certificate.epsilon, group=asked.privacy.group)

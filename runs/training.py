@@ -166,7 +166,7 @@ def new_folder(
     out: Path | None,
     name: str,
     *others: Path | None,
-    first: str,
+    first: str = "configuration.toml",
     copies: Mapping[str, bytes] | None = None,
 ) -> Path:
     """Return a fresh folder for a run's files: `out`, or `dpledger-runs/<name>-<time>`.

@@ -15,12 +15,14 @@ from dpledger.accounting.numbers.notions import ApproxDp
 from dpledger.accounting.proof.certificate import Uncertifiable
 from dpledger.mechanisms import (
     Adjacency,
+    BoundedColumn,
     DataShape,
     EventList,
     ExactSampler,
     InvalidParameter,
     LocalDataset,
     PrivateDataset,
+    PrivateTable,
     Provenance,
     SamplingCurator,
     SystemSampler,
@@ -157,3 +159,43 @@ def test_a_filter_of_warnings_that_is_put_before_ours_leaves_no_second_one() -> 
             warnings.simplefilter("default")
             held.mean_gradient(LinearLoss(), np.zeros(2))
         assert len(warnings.filters) == len({id(each) for each in warnings.filters})
+
+
+CELLS = np.array([31.25, 44.5, 67.75, 52.125])
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        CELLS,
+        CELLS.tolist(),
+        CELLS[:, None],
+        set(CELLS.tolist()),
+        np.array([(each,) for each in CELLS], dtype=[("age", float)]),
+        pytest.param("pandas", id="a series"),
+        pytest.param("pyarrow", id="a column"),
+    ],
+)
+def test_a_column_for_a_table_is_refused_without_a_look_at_it(cells: Any) -> None:
+    """Its values were taken for names of columns, and printed."""
+    if isinstance(cells, str):
+        module = pytest.importorskip(cells)
+        cells = module.Series(CELLS) if cells == "pandas" else module.chunked_array([CELLS])
+    with pytest.raises(InvalidParameter, match="a mapping or a frame") as refused:
+        PrivateTable(cells, {"age": BoundedColumn(18, 90)}, adjacency=REPLACE)
+    assert not any(str(each) in str(refused.value) for each in CELLS)
+    assert "44.5" not in repr(refused.value.__dict__)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "pyarrow", "dict"])
+def test_frames_and_mappings_are_tables(kind: str) -> None:
+    cells: Any = {"age": CELLS, "columns": CELLS}
+    if kind == "pandas":
+        cells = pytest.importorskip("pandas").DataFrame(cells)
+    if kind == "pyarrow":
+        cells = pytest.importorskip("pyarrow").table(cells)
+    columns = {"age": BoundedColumn(18, 90), "columns": BoundedColumn(18, 90)}
+    held = PrivateTable(cells, columns, adjacency=REPLACE)
+    assert held.shape.count == 4
+    with pytest.raises(InvalidParameter, match="those of"):
+        PrivateTable(cells, {"age": columns["age"]}, adjacency=REPLACE)

@@ -149,6 +149,7 @@ def test_a_run_copies_over_no_other_file_of_that_name(tmp_path: Path, name: str)
         new_folder(tmp_path, "run", copies={name: b"the run's"})
     assert (tmp_path / name).read_bytes() == b"another's"
     assert new_folder(tmp_path, "run", copies={name: b"another's"}) == tmp_path
+    (tmp_path / "configuration.toml").unlink()  # by which a run takes its folder
     assert new_folder(tmp_path, "run") == tmp_path  # which copies nothing there
 
 

@@ -142,7 +142,7 @@ GRADED: dict[str, tuple[str, Callable[[Path], tuple[object, ...]]]] = {
         ),
     ),
     "membership": (
-        "The promise:",
+        "The promise to one record:",
         lambda f: ("membership", f / "run.toml", "--trials", "2", "--shadows", "2"),
     ),
     "audit one-run": (

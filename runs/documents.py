@@ -113,7 +113,8 @@ def documented(kind: type[msgspec.Struct]) -> tuple[str, dict[str, str]]:
     Args:
         kind: a struct whose docstring lists its fields under `Args:`.
     """
-    keys: dict[str, str] = {}
+    # `python -OO` takes all docstrings away
+    keys = dict.fromkeys(kind.__struct_fields__, "") if kind.__doc__ is None else dict[str, str]()
     for each in reversed(kind.__mro__):
         doc = inspect.cleandoc(each.__doc__ or "")
         _, _, args = doc.partition("Args:\n")

@@ -1,5 +1,7 @@
 """Every key that people write is explained, once, and the schemas admit what the readers admit."""
 
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -65,3 +67,9 @@ def test_published_schemas_are_those_of_the_program() -> None:
         # as JSON, which knows no tuples
         made = msgspec.json.encode(json_schema(name))
         assert msgspec.json.decode(published) == msgspec.json.decode(made), name
+
+
+def test_without_docstrings_keys_have_no_meaning_and_commands_answer() -> None:
+    command = [sys.executable, "-OO", "-m", "dpledger", "explain", "rounds"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "rounds" in answer.stdout

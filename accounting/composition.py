@@ -324,7 +324,7 @@ def _charges(event: Event, price: Callable[[Mechanism], Price] = price_of) -> It
     if not isinstance(mechanism, Parties):
         if len(set(parties)) != len(parties):
             raise InvalidParameter("parties", parties, "each named once: one message each")
-        yield _Charge(event.context.payers, price(mechanism), times)
+        yield _Charge(parties, price(mechanism), times)
         return
     if parties:
         raise InvalidParameter("parties", parties, "empty where the mechanism names the parties")

@@ -37,8 +37,8 @@ from ..accounting.proof.certificate import certify
 from ..accounting.proof.proved import NotProved, certificate_bytes, delta_and_epsilon, proved
 from ..mechanisms.encoding import event_from_json, event_to_json
 from ..mechanisms.errors import InvalidParameter
-from ..mechanisms.events import SIMULATION, Event
-from ..mechanisms.share_data import summed_name
+from ..mechanisms.events import Event
+from ..mechanisms.share_data import SIMULATION, summed_name
 from ..solvers.threat_model import SHARES, spared
 from .plan import FederatedPlan
 from .protocol import HandedIn, decoded_row, encoded_row

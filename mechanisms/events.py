@@ -481,10 +481,6 @@ class Audience(Enum):
     PUBLIC = "public"
 
 
-SIMULATION = "(simulation)"
-"""In the name of the one party whose messages are sums, while no protocol hides their parts."""
-
-
 @dataclass(frozen=True, slots=True)
 class Context:
     """Where a release happened; it costs nothing and changes no price, but parties decide who pays.
@@ -511,16 +507,6 @@ class Context:
         if not isinstance(self.release, str) or not self.release:
             raise InvalidParameter("release", self.release, "a word for what was released")
         _require_kind("audience", self.audience, (Audience,))
-
-    @property
-    def payers(self) -> tuple[str, ...]:
-        """The parties whose records alone pay; none where everybody's do.
-
-        The party whose messages are sums over several holds nobody's records: theirs do not pay
-        less where other messages of the run name them.
-        """
-        summed = len(self.parties) == 1 and self.parties[0].endswith(SIMULATION)
-        return () if summed else self.parties
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ import numpy as np
 from .adjacency import Adjacency
 from .data_shape import DataShape
 from .errors import InvalidParameter
-from .events import SIMULATION, Event, GaussianStep
+from .events import Event, GaussianStep
 from .layout import gather_records
 from .private_data import PrivateDataset
 from .protocols import FloatArray
@@ -52,6 +52,10 @@ def summed_shape(shape: DataShape) -> DataShape:
         party_counts=(),
         n_max=shape.n_max * len(shape.parties),
     )
+
+
+SIMULATION = "(simulation)"
+"""In the name of the one party whose messages are sums, while no protocol hides their parts."""
 
 
 def summed_name(parties: int) -> str:

@@ -43,6 +43,7 @@ from ..federation.guarantee import require_file_names
 from ..federation.party import TookPart
 from ..federation.summed import SummedTerms, plan_of_sums
 from ..mechanisms import Adjacency, BitGenerator, DataShape, LocalDataset
+from ..mechanisms.data_shape import EVERYBODY
 from ..mechanisms.record_sets import RecordSets
 from ..mechanisms.sampling import Sampler, SeededSampler, SystemSampler
 from ..mechanisms.share_data import ShareOfSum, summed_shape
@@ -112,6 +113,8 @@ class Meeting(Section, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if (self.colluders or self.dropouts) and self.threat_model is SeenName.PER_PARTY:
             raise ValueError("Expected colluders and dropouts with threat_model = 'summed' only")
+        if self.parties == EVERYBODY:
+            raise ValueError(f"Expected another name than {EVERYBODY[0]!r}, which names nobody")
         if len(self.records) != len(self.parties) or not self.parties:
             raise ValueError("Expected records to have one number for each of parties")
         if not self.patience > 0.0:

@@ -150,12 +150,11 @@ def exposures(events: Sequence[Event]) -> set[Exposure]:
     """Return what a record can be exposed to by a run, over all parties it could belong to.
 
     An event names the parties whose records enter it, or its mechanism does, part by part; an event
-    without parties concerns everybody. Raises `NoRule` for sums over parties beside names.
+    without parties concerns everybody.
     """
     common: Counter[str] = Counter()
     own: dict[str, Counter[str]] = {}
     texts: dict[int, str] = {}
-    summed = False
     for event in events:
         split, times = unrepeated(event.mechanism)
         if isinstance(split, Parties):
@@ -168,11 +167,8 @@ def exposures(events: Sequence[Event]) -> set[Exposure]:
         texts[id(event.mechanism)] = text
         if not event.context.parties:
             common[text] += 1
-        summed |= bool(event.context.parties) and not event.context.payers
         for party in set(event.context.parties):
             own.setdefault(party, Counter())[text] += 1
-    if summed and len(own) > 1:
-        raise NoRule("sums over parties, whose records pay beside what names them, have no rule")
     distinct = {Exposure.of(counts) for counts in own.values()} or {Exposure.of({})}
     found = {Exposure.of(common + exposure.times(1)) for exposure in distinct}
     # a party that releases nothing costs nothing

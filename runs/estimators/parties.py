@@ -15,6 +15,7 @@ from sklearn.utils.validation import column_or_1d
 
 from ...mechanisms.adjacency import Adjacency
 from ...mechanisms.curators import Curator
+from ...mechanisms.data_shape import EVERYBODY
 from ...mechanisms.errors import InvalidParameter, Number, named, require_positive_int
 from ...mechanisms.labels import LabelDomain, WeightedLabels
 from ...mechanisms.private_data import PrivateDataset
@@ -197,6 +198,8 @@ class PrivateModelOfParties(PrivateLinearModel):
         if isinstance(self.parties, Iterator | str) or not isinstance(self.parties, Iterable):
             raise InvalidParameter("parties", self.parties, "a list or a tuple of names")
         names = tuple(self.parties)
+        if names == EVERYBODY:  # what records without parties say: events of it would name nobody
+            names = ("party-1",)
         if self.n_parties not in (None, len(names)):
             raise InvalidParameter("n_parties", self.n_parties, f"None or {len(names)}")
         return names

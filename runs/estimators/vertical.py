@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from operator import index
 from typing import Any, Self
 
 import numpy as np
@@ -236,9 +237,14 @@ class PrivateSharingClassifier(PrivateLinearClassifier):
         """Return each party's columns; every column has one holder."""
         width = self.n_features_in_
         if isinstance(self.parties, Mapping):
-            columns = {name: [int(j) for j in own] for name, own in self.parties.items()}
+            try:
+                columns = {name: [*map(index, own)] for name, own in self.parties.items()}
+            except TypeError:
+                # the columns themselves, whose cells are private
+                need = "places of columns, whole numbers, by party"
+                raise InvalidParameter("parties", "others", need) from None
             if sorted(j for own in columns.values() for j in own) != list(range(width)):
-                raise InvalidParameter("parties", self.parties, f"each of {width} columns once")
+                raise InvalidParameter("parties", "others", f"each of {width} columns once")
             return columns
         require_positive_int("parties", self.parties)
         if self.parties > width:

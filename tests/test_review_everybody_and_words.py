@@ -191,6 +191,7 @@ def test_estimators_and_federations_of_one_party_called_all_are_as_others() -> N
         fit = PrivateAdmmClassifier(
             epsilon=1.0, delta=1e-5, adjacency="replace-one", classes=(False, True),
             candidates=[{"rounds": 1}, {"rounds": 2}], parties=parties, threat_model=Summed(),
+            random_state=1,
         ).fit(rows, labels)  # fmt: skip
         noise.append(fit.noise_multiplier_)
     assert noise[0] == noise[1]

@@ -234,7 +234,11 @@ class PrivateSharingClassifier(PrivateLinearClassifier):
         return tags
 
     def _columns(self) -> dict[str, list[int]]:
-        """Return each party's columns; every column has one holder."""
+        """Return each party's columns, by their places; every column has one holder.
+
+        Raises `InvalidParameter` for others, of which nothing is shown: who hands columns in the
+        place of their numbers hands private cells.
+        """
         width = self.n_features_in_
         if isinstance(self.parties, Mapping):
             try:

@@ -8,6 +8,7 @@ people are made by `runs.outcomes`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import isfinite
@@ -84,15 +85,16 @@ def run(
     planned = plan(configuration)
     if options.attack and not planned.is_finding:
         require_attackable(configuration)
-    if options.baselines:
-        _planned_baselines(configuration, planned)
+    baselines = _planned_baselines(configuration, planned) if options.baselines else []
     records, test = configuration.records()
     dataset = configuration.private(records)
     record = _begun(configuration, options, planned, records, name, text)
     with record:
         with SqliteLedger(record.ledger, anchor=record.anchor) as ledger:
             trained = _train(configuration, planned, dataset, test, ledger, record, start)
-        result = _concluded(configuration, options, planned, trained, record, dataset, test, start)
+        result = _concluded(
+            configuration, options, planned, baselines, trained, record, dataset, test, start
+        )
         record.end()
     return result
 
@@ -148,6 +150,7 @@ def _concluded(
     configuration: Configuration,
     options: RunOptions,
     planned: Plan,
+    baselines: Sequence[_Baseline],
     trained: _Trained,
     record: RunRecord,
     dataset: PrivateDataset,
@@ -178,8 +181,8 @@ def _concluded(
         (folder / "certificate.json").write_bytes(certificate.to_json_bytes())
     promised = _promised(planned.guarantee)
     models = [TrainedModel(configuration.solver.label, trained.training, promised)]
-    if options.baselines:
-        models += _baselines(configuration, planned, dataset, test, start)
+    if baselines:
+        models += _baselines(configuration, baselines, dataset, test, start)
     result = RunResult(
         name=trained.name,
         title=f"{configuration.solver.label} on {test.description}",
@@ -228,6 +231,10 @@ def _model_file(configuration: Configuration, planned: Plan, model: FloatArray) 
         unit=configuration.privacy.unit_text,
         subject=subject_hash(planned.events),
     )
+
+
+_Baseline = tuple[str, PvpAdmm, Guarantee]
+"""A model to compare with: name, solver and what its plan costs."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -313,7 +320,7 @@ def _require_fresh_noise(configuration: Configuration, ledger: SqliteLedger) -> 
 
 def _baselines(
     configuration: Configuration,
-    planned: Plan,
+    baselines: Sequence[_Baseline],
     dataset: PrivateDataset,
     test: LabelledRecords,
     start: StartProgress,
@@ -325,7 +332,7 @@ def _baselines(
 
     Args:
         configuration: of the run.
-        planned: whose noise multiplier PVP has.
+        baselines: as planned, before the run paid.
         dataset: private, to train on.
         test: held out.
         start: opens a report of progress.
@@ -334,7 +341,7 @@ def _baselines(
     comparison in a report that stays with the holder.
     """
     models: list[TrainedModel] = []
-    for name, solver, found in _planned_baselines(configuration, planned):
+    for name, solver, found in baselines:
         curator = SamplingCurator(EventList(), configuration.build_sampler())
         training = train(
             configuration, solver, dataset, test, curator, progress=start(f"baseline: {name}")
@@ -350,9 +357,7 @@ def _baselines(
     return models
 
 
-def _planned_baselines(
-    configuration: Configuration, planned: Plan
-) -> list[tuple[str, PvpAdmm, Guarantee]]:
+def _planned_baselines(configuration: Configuration, planned: Plan) -> list[_Baseline]:
     """Return the baselines that are ADMM: name, solver and what its plan costs.
 
     Their minimisers are exact, which those of the run need not be: a penalty or a tolerance that
@@ -366,7 +371,7 @@ def _planned_baselines(
     Raises `ConfigurationError` for settings with which they have no plan.
     """
     unconverged = f"ADMM without noise, {configuration.solver.rounds} rounds"
-    found: list[tuple[str, PvpAdmm, Guarantee]] = []
+    found: list[_Baseline] = []
     try:
         for name, multiplier in (("PVP", planned.noise_multiplier), (unconverged, None)):
             solver = configuration.solvers.exact(multiplier)

@@ -498,10 +498,7 @@ def _finding(
     protected = events if true.upper < inf else ()
     delta = promise.delta if protected else None
     witness = _violation(protected, promise, group) if verdict is ClaimVerdict.NOT_IMPLIED else ()
-    unproved = ""
-    if not protected:
-        unproved = "epsilon is infinite" if events else "steps of any mechanism have no certificate"
-        unproved = "not all is stated" if missing else unproved
+    unproved = "" if protected else _unproved(events, missing)
     finding = Finding(
         verdict,
         reason,
@@ -512,6 +509,13 @@ def _finding(
         evidence=(DerivationEvidence(lines, protected, delta, group, unproved), *witness),
     )
     return replace(finding, argument=tuple(f"not stated: {what}" for what in missing))
+
+
+def _unproved(events: tuple[Event, ...], missing: tuple[str, ...]) -> str:
+    """Return why nothing is proved where nothing protected was priced; as `_finding` has them."""
+    if missing:
+        return "not all is stated"
+    return "epsilon is infinite" if events else "steps of any mechanism have no certificate"
 
 
 def _verdict(
